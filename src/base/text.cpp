@@ -1,0 +1,90 @@
+#include "base/text.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace mayfly {
+namespace {
+
+// The length of the well-formed UTF-8 sequence at the start of `bytes`, 0 if there is none.
+std::size_t utf8_sequence(std::string_view bytes) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  const unsigned char lead = at(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || bytes.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((at(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xE0 && at(1) < 0xA0) || (lead == 0xF0 && at(1) < 0x90);
+  const bool surrogate = lead == 0xED && at(1) >= 0xA0;
+  const bool beyond = lead == 0xF4 && at(1) >= 0x90;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+}  // namespace
+
+std::string shown(std::string_view name) {
+  constexpr std::size_t kMost = 200;
+  static constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
+  std::string text;
+  bool quote = name.empty();
+  std::size_t i = 0;
+  for (; i < name.size() && i < kMost;) {
+    const auto byte = static_cast<unsigned char>(name[i]);
+    const std::size_t length = utf8_sequence(name.substr(i));
+    if (length == 0 || byte < 0x20 || byte == 0x7F) {
+      text += "\\x";
+      text += kHex[byte >> 4];
+      text += kHex[byte & 15];
+      ++i;
+      continue;
+    }
+    quote = quote || byte == ' ' || byte == '\'' || byte == '"';
+    text += name.substr(i, length);
+    i += length;
+  }
+  if (i < name.size()) text += "…";
+  return quote ? "'" + text + "'" : text;
+}
+
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t length = utf8_sequence(bytes);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  for (;;) {
+    const std::size_t at = text.find(separator);
+    pieces.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return pieces;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string normal_path(std::string_view absolute) {
+  std::string path;
+  for (std::string_view piece : split(absolute, '/')) {
+    if (piece.empty() || piece == ".") continue;
+    if (piece == "..") {
+      path.resize(path.empty() ? 0 : path.rfind('/'));
+      continue;
+    }
+    path += '/';
+    path += piece;
+  }
+  return path.empty() ? "/" : path;
+}
+
+bool is_within(std::string_view path, std::string_view base) {
+  if (base == "/") return true;
+  return path.substr(0, base.size()) == base &&
+         (path.size() == base.size() || path[base.size()] == '/');
+}
+
+}  // namespace mayfly

@@ -1,0 +1,26 @@
+// Text helpers: showing hostile bytes to people, splitting, joining.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mayfly {
+
+// A name as a message may show it: control characters, newlines and invalid UTF-8 become \xNN,
+// anything with a blank or a quote is put in single quotes. At most 200 bytes are shown.
+[[nodiscard]] std::string shown(std::string_view name);
+
+// True if the bytes are well-formed UTF-8 (RFC 3629: no surrogates, nothing overlong).
+[[nodiscard]] bool is_utf8(std::string_view bytes);
+
+// The pieces between separators, empty ones included. "a::b" by ':' gives {"a", "", "b"}.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+
+// An absolute path without "//", "/./" and a trailing slash, ".." resolved as text; "/" stays "/".
+[[nodiscard]] std::string normal_path(std::string_view absolute);
+
+// True if `path` is `base` or lies below it. Both normal and absolute.
+[[nodiscard]] bool is_within(std::string_view path, std::string_view base);
+
+}  // namespace mayfly

@@ -1,0 +1,85 @@
+// HostFacts: what this host is and can do, as a value that a test can write by hand.
+//
+// gather() reads only what a start needs; probe() (for doctor and features) tries each mechanism
+// for real. Nothing here looks at a version number.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace mayfly::host {
+
+struct MountPoint {
+  std::string path;    // normal and absolute, octal escapes undone
+  std::string fstype;  // "ext4", "cgroup2", …
+  bool read_only = false;
+  std::string root;  // field 4 of mountinfo: the mount's root within its file system
+  bool operator==(const MountPoint&) const = default;
+};
+
+struct PasswdEntry {
+  std::string name;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::string home;
+  std::string shell;
+  bool operator==(const PasswdEntry&) const = default;
+};
+
+struct GroupEntry {
+  std::string name;
+  gid_t gid = 0;
+  bool operator==(const GroupEntry&) const = default;
+};
+
+// An entry of the host's root directory that the `host` root view may show.
+struct TopEntry {
+  enum class Kind { Directory, Symlink };
+  std::string name;  // "usr", "bin"
+  Kind kind = Kind::Directory;
+  std::string link;    // Symlink: where it points
+  bool empty = false;  // Directory: has no entry
+  bool operator==(const TopEntry&) const = default;
+};
+
+// Where a cgroup for a sandbox can be made.
+struct CgroupFacts {
+  std::string mount;      // mount point of the v2 tree, empty if there is none
+  std::string own;        // our own cgroup's path below it, "/" or "/user.slice/…"
+  bool writable = false;  // we may create a child of our own cgroup
+  bool operator==(const CgroupFacts&) const = default;
+};
+
+struct HostFacts {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;  // supplementary, without gid
+  bool owns_all_ids = false;  // uid 0 with every id mapped: may give a throwaway range
+  std::vector<MountPoint> mounts;
+  std::vector<TopEntry> top;  // /usr /bin /sbin /lib* /etc /opt, as far as they exist
+  std::vector<PasswdEntry> passwd;
+  std::vector<GroupEntry> group;
+  std::vector<std::string> etc_private;  // entries of /etc not readable by everyone, e.g. "shadow"
+  std::string working_dir;               // of the caller; empty if it is deleted or unreadable
+  std::string work_tree;                 // the enclosing git work tree, or empty
+  std::string home;                      // the caller's home by passwd, or by HOME; may be empty
+  int landlock_abi = 0;                  // 0: none
+  CgroupFacts cgroup;
+  std::string runtime_dir;  // where the registry lives (DESIGN 11)
+
+  bool operator==(const HostFacts&) const = default;
+};
+
+// Reads the facts that a start needs. Fails only on what no start can do without (no /proc).
+[[nodiscard]] Result<HostFacts> gather();
+
+// True if some mount of the table lies strictly below `path`.
+[[nodiscard]] bool has_mounts_below(const std::vector<MountPoint>& mounts, const std::string& path);
+
+}  // namespace mayfly::host

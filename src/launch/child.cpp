@@ -1,0 +1,1 @@
+// The child half of the launch.

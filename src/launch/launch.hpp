@@ -1,0 +1,51 @@
+// launch: from a Plan to a running init, or an Error that names the step that failed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "launch/protocol.hpp"
+#include "plan/plan.hpp"
+
+namespace mayfly::launch {
+
+// A sandbox whose init was started. Owned by the supervisor; closing the descriptors does not end
+// it, killing init does.
+struct Sandbox {
+  pid_t init_pid = 0;  // in the supervisor's pid namespace
+  Fd init_pidfd;
+  Fd socket;  // SEQPACKET to init, non-blocking
+  Fd layer;   // root directory of the layer's tmpfs (O_DIRECTORY), for the walk and usage
+  Fd cgroup;  // the sandbox's cgroup directory, if it has one
+  std::string cgroup_path;
+  Fd id_lock;  // holds the throwaway id range as long as it is open
+};
+
+// Descriptors of the task, already checked (DESIGN 6). Borrowed.
+struct TaskStdio {
+  int in = 0, out = 1, err = 2;
+};
+
+// Builds the sandbox and executes init, which waits for a spawn request. On failure everything made
+// so far is undone: no process, mount, cgroup or lock is left.
+//   id            names the cgroup ("mayfly-<id>")
+//   id_lock_file  where throwaway id ranges are locked; used only if the plan wants one
+//   init_image    the init program, executed from a sealed memfd
+[[nodiscard]] Result<Sandbox> start(const plan::Plan& plan, const std::string& id,
+                                    const std::string& id_lock_file,
+                                    std::span<const std::byte> init_image);
+
+// Asks init to execute the plan's command. deadline: init's own key, from now; 0 for none.
+[[nodiscard]] Result<void> spawn(const Sandbox& sandbox, const plan::Plan& plan, TaskStdio stdio,
+                                 std::int64_t deadline_ns);
+
+// The words for a step that failed: "mount the overlay of /usr", with the plan's own paths.
+[[nodiscard]] Error step_error(const plan::Plan& plan, const Message& failed);
+
+}  // namespace mayfly::launch

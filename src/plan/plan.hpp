@@ -1,0 +1,135 @@
+// Plan: the list of steps that makes one sandbox, decided before anything is touched.
+//
+// make_plan() is pure: Spec + HostFacts → Plan, or a refusal that says what to change. Every
+// downgrade is decided here and listed in `notes`, so that explain, doctor and the result say the
+// same as what happens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "host/facts.hpp"
+#include "spec/spec.hpp"
+
+namespace mayfly::plan {
+
+// One line of /proc/PID/uid_map or gid_map.
+struct IdRange {
+  std::uint32_t inside = 0;
+  std::uint32_t outside = 0;
+  std::uint32_t count = 1;
+  bool operator==(const IdRange&) const = default;
+};
+
+// Where the outside range of a throwaway mapping goes: chosen when it is locked, at prepare.
+inline constexpr std::uint32_t kThrowawayBase = 0xFFFFFFFF;
+inline constexpr std::uint32_t kRangeSize = 65536;
+inline constexpr std::uint32_t kInitId = 65533;  // init's own id where a range is mapped
+
+struct Ids {
+  bool range = false;  // a throwaway range: outside == kThrowawayBase until prepare
+  std::vector<IdRange> uids;
+  std::vector<IdRange> gids;
+  bool deny_setgroups = true;
+  std::uint32_t task_uid = 0, task_gid = 0;  // inside
+  std::uint32_t init_uid = 0, init_gid = 0;  // inside
+  std::string user = "root";                 // the task's name, home and shell in its own passwd
+  std::string home = "/root";
+  std::string shell = "/bin/sh";
+  bool operator==(const Ids&) const = default;
+};
+
+// What the child does to build the root, in order. Paths in `target` are relative to the new root
+// and have no leading slash.
+enum class MountKind {
+  Overlay,  // lower directories (host paths or prepared trees) with upper and work on the layer
+  Bind,     // a host path, recursively
+  Tmpfs,
+  Proc,
+  Devpts,
+  MaskDir,   // an empty read-only directory over target
+  MaskFile,  // an unreadable, unwritable file over target
+  ReadOnly,  // make what is mounted at target read-only, recursively
+};
+
+enum class Access { ReadWrite, ReadOnly };
+
+// A directory, file, link or whiteout made before the mounts, in the skeleton that is the root
+// overlay's lower layer, or after the mounts (through them).
+struct Node {
+  enum class Kind { Dir, File, Symlink, Whiteout };
+  Kind kind = Kind::Dir;
+  std::string path;  // relative to the tree it belongs to
+  unsigned mode = 0755;
+  std::string data;  // File: content; Symlink: target
+  bool operator==(const Node&) const = default;
+};
+
+struct MountStep {
+  MountKind kind = MountKind::Overlay;
+  std::string target;               // relative to the new root; empty: the root itself
+  std::vector<std::string> lowers;  // Overlay: absolute host paths, top first
+  std::vector<Node> skeleton;       // Overlay: what a topmost lower of our own holds
+  std::string source;               // Bind: absolute host path
+  Access access = Access::ReadWrite;
+  bool id_mapped = false;       // Overlay, Bind: shift the host's ids into the sandbox's range
+  bool devices = false;         // Bind of a device node: no nodev
+  std::uint64_t size = 0;       // Tmpfs
+  unsigned mode = 0755;         // Tmpfs, root of an overlay's upper
+  bool make_target = false;     // create the mount point inside if it is missing
+  bool target_is_file = false;  // … as an empty file
+  bool optional = false;        // MaskDir, MaskFile: nothing to hide there is not a failure
+  bool operator==(const MountStep&) const = default;
+};
+
+struct Rlimit {
+  int resource = 0;
+  std::uint64_t soft = 0, hard = 0;
+  bool operator==(const Rlimit&) const = default;
+};
+
+enum class Enforcement { Enforced, Approximated, NotEnforced };
+
+// One line about how a promise or limit is kept on this host. Printed by doctor and the result.
+struct Note {
+  std::string what;
+  Enforcement enforcement = Enforcement::Enforced;
+  std::string how;
+  bool operator==(const Note&) const = default;
+};
+
+enum class Filter { Default, Nesting };
+
+struct Plan {
+  Ids ids;
+  std::uint64_t layer_bytes = 0, layer_inodes = 0;
+  std::vector<MountStep> mounts;  // the first is the root overlay
+  std::string hostname;
+  bool loopback = true;
+  std::vector<Rlimit> rlimits;
+  bool ban_user_namespaces = true;
+  bool drop_capabilities = true;
+  bool landlock = true;
+  bool new_session_keyring = false;
+  std::string cgroup_parent;  // absolute directory in which the sandbox's cgroup is made, or empty
+  std::string cgroup_reason;  // why there is none
+  Filter filter = Filter::Default;
+
+  std::vector<std::string> argv;
+  std::vector<std::string> program_paths;  // candidates, in order
+  std::vector<std::string> env;            // "NAME=VALUE"
+  std::string chdir;                       // absolute, inside
+  unsigned umask = 022;
+  bool linger = false;
+  std::vector<Note> notes;
+
+  bool operator==(const Plan&) const = default;
+};
+
+[[nodiscard]] Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
+                                     const std::vector<std::string>& caller_env);
+
+}  // namespace mayfly::plan

@@ -1,0 +1,116 @@
+// Spec: what a sandbox is, as plain data. Opens nothing, resolves nothing.
+//
+// The command line fills one in; later policies and JSON do too. Lists are ordered because order
+// matters: file system entries are applied as given, a later environment rule wins.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace mayfly::spec {
+
+using Nanoseconds = std::chrono::nanoseconds;
+
+enum class RootKind { Host, Directory, Empty };
+enum class ProjectMode { Cow, Rw, Ro, None };
+enum class StdinKind { Inherit, Null, File };
+
+enum class FsKind {
+  Ro,       // source visible at target, read-only: a read-only overlay for a directory
+  Rw,       // source bound live and writable at target
+  Cow,      // source at target, writes on the layer
+  Tmpfs,    // an empty tmpfs of its own (size) at target
+  File,     // a file with `data`, or a copy of source, at target
+  Dir,      // an empty directory at target
+  Symlink,  // a symbolic link at target, pointing to `data`
+  Mask,     // target hidden: an empty read-only directory or an unreadable file
+  Device,   // a host device node bound at target (unsafe)
+};
+
+// One entry of the sandbox's file system, applied in the order given.
+struct FsEntry {
+  FsKind kind = FsKind::Ro;
+  std::string source;            // on the host; empty where the kind has none
+  std::string target;            // absolute, inside
+  std::string data;              // File: content; Symlink: where it points
+  std::uint64_t size = 0;        // Tmpfs: bytes, 0 = the layer's size
+  std::optional<unsigned> mode;  // File, Dir, Tmpfs: permission bits
+  bool operator==(const FsEntry&) const = default;
+};
+
+enum class EnvKind {
+  Set,          // name=value
+  PassName,     // name, taken from the caller's environment if it is there
+  PassPattern,  // a glob over the names of the caller's environment
+};
+
+struct EnvRule {
+  EnvKind kind = EnvKind::Set;
+  std::string name;
+  std::string value;
+  bool operator==(const EnvRule&) const = default;
+};
+
+// Whatever weakens isolation. Each is named --unsafe-… or is documented as unsafe; one grep for
+// `unsafe_` finds every use.
+struct Unsafe {
+  bool unsafe_host_ids = false;  // --unsafe-ids=host: the task keeps the caller's id, root included
+  bool unsafe_nesting = false;   // --unsafe-nesting: user namespaces and mounts inside are allowed
+  bool unsafe_sockets = false;   // --unsafe-sockets: an --rw tree may hold sockets
+  bool unsafe_tty = false;       // --unsafe-tty: a terminal is passed as it is
+  bool unsafe_keep_caps = false;  // --keep-caps: capabilities inside the namespaces are kept
+  bool operator==(const Unsafe&) const = default;
+};
+
+struct Spec {
+  std::vector<std::string> argv;
+
+  // root
+  RootKind root = RootKind::Host;
+  std::string root_dir;  // RootKind::Directory
+  ProjectMode project = ProjectMode::Cow;
+  std::string project_dir;  // empty: the enclosing git work tree, else the working directory
+  std::vector<FsEntry> fs;
+  std::uint64_t layer_bytes = 512ull << 20;
+  std::uint64_t layer_inodes = 100'000;
+
+  // the command's world
+  std::vector<EnvRule> env;
+  std::string chdir;  // empty: where the caller is, if that exists inside, else HOME
+  std::string user;   // name or number[:number]; empty: see DESIGN 9
+  std::string hostname = "mayfly";
+  unsigned umask = 022;
+  StdinKind stdin_kind = StdinKind::Inherit;
+  std::string stdin_file;
+
+  // limits and time
+  std::optional<Nanoseconds> ttl = std::chrono::hours(1);  // nullopt: none (--ttl 0)
+  Nanoseconds grace = std::chrono::seconds(2);
+  std::uint64_t pids = 512;
+
+  // ends
+  bool linger = false;        // wait for background children, up to the TTL
+  bool keep_running = false;  // outlive the caller
+
+  // reports
+  int status_fd = -1;
+  std::string result_file;
+  bool quiet = false;
+  std::string name;  // empty: a random id
+  std::vector<std::pair<std::string, std::string>> labels;
+
+  Unsafe unsafe;
+
+  bool operator==(const Spec&) const = default;
+};
+
+// What contradicts itself or cannot be: an empty argv, a relative target, a name with a slash …
+[[nodiscard]] Result<void> validate(const Spec& spec);
+
+}  // namespace mayfly::spec

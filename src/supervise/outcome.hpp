@@ -1,0 +1,78 @@
+// How a sandbox ended: one value, filled in on every path, and the one table of reasons.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "plan/plan.hpp"
+
+namespace mayfly::supervise {
+
+enum class Reason {
+  Exited,
+  Signaled,
+  ExecFailed,
+  Ttl,
+  Idle,
+  CpuLimit,
+  OutputLimit,
+  MemoryLimit,
+  SyscallDenied,
+  Cancelled,
+  SetupFailed,
+  HostUnsupported,
+  SupervisorLost,
+};
+
+// "exited", "exec_failed", … as results and events spell it. One table, used in both directions.
+[[nodiscard]] std::string_view reason_name(Reason reason);
+
+// A measured number, or why there is none. Never 0 for "unknown", never a guess.
+struct Measured {
+  std::optional<std::uint64_t> value;
+  std::string why_not;
+  bool operator==(const Measured&) const = default;
+};
+
+struct Usage {
+  Measured wall_ns, user_ns, system_ns;  // of the whole tree, init included
+  Measured peak_memory_bytes;            // memory.peak
+  Measured max_rss_bytes;                // the largest single process, by wait4
+  Measured peak_pids;
+  Measured layer_bytes, layer_inodes;  // what the layer held when the last process was gone
+  bool operator==(const Usage&) const = default;
+};
+
+// Each field comes from the read that the code acted on.
+struct Proof {
+  bool init_reaped = false;
+  Measured populated;  // cgroup.events: 0, or null with a reason where there is no cgroup
+  bool layer_closed = false;
+  bool operator==(const Proof&) const = default;
+};
+
+struct Outcome {
+  Reason reason = Reason::SetupFailed;
+  int code = 125;             // what the program exits with
+  std::optional<int> signal;  // Signaled, Cancelled: which
+  bool started = false;       // the task's execve succeeded
+  bool clean = true;          // teardown finished in time and its proof is complete
+  std::string unclean_why;
+  std::optional<Error> error;  // SetupFailed, HostUnsupported, ExecFailed
+  Usage usage;
+  Proof proof;
+  std::vector<plan::Note> notes;
+  std::string id, name;
+  std::vector<std::pair<std::string, std::string>> labels;
+};
+
+// The exit code that belongs to a reason (DESIGN 5). `detail`: the task's own code for Exited, the
+// signal number for Signaled and Cancelled (0: none), errno for ExecFailed.
+[[nodiscard]] int exit_code(Reason reason, int detail);
+
+}  // namespace mayfly::supervise

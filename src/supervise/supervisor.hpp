@@ -1,0 +1,33 @@
+// The supervisor: runs one sandbox from plan to proof, in the foreground.
+//
+// Thread-safety: one supervisor per process, on the main thread (PDEATHSIG follows the forking
+// thread). Descriptors: it opens and closes its own; descriptors 0-2 belong to the caller and stay
+// open.
+#pragma once
+
+#include <string>
+
+#include "host/facts.hpp"
+#include "plan/plan.hpp"
+#include "spec/spec.hpp"
+#include "supervise/outcome.hpp"
+
+namespace mayfly::supervise {
+
+// What happens while a sandbox lives. Implemented by src/report/ (JSON lines) and by tests.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+  virtual void created(const std::string& id, const plan::Plan& plan) = 0;
+  virtual void started(int pid_inside) = 0;
+  virtual void ending(Reason reason) = 0;
+};
+
+// Never fails: every failure is an Outcome. Exactly one Outcome per call.
+[[nodiscard]] Outcome run(const spec::Spec& spec, const host::HostFacts& facts,
+                          const std::vector<std::string>& caller_env, Observer& observer);
+
+}  // namespace mayfly::supervise

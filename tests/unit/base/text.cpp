@@ -1,0 +1,32 @@
+#include "base/text.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mayfly;
+
+TEST_CASE("shown: hostile bytes never reach a terminal as they are") {
+  CHECK(shown("plain/path") == "plain/path");
+  CHECK(shown("two words") == "'two words'");
+  CHECK(shown("a\nb\x1b[2J") == "a\\x0ab\\x1b[2J");
+  CHECK(shown("\xff\xc0\x80") == "\\xff\\xc0\\x80");
+  CHECK(shown("grün") == "grün");
+  CHECK(shown("") == "''");
+  CHECK(shown(std::string(500, 'x')).size() < 210);
+}
+
+TEST_CASE("is_utf8 refuses overlong forms, surrogates and truncation") {
+  CHECK(is_utf8("grün €"));
+  CHECK_FALSE(is_utf8("\xc0\xaf"));
+  CHECK_FALSE(is_utf8("\xed\xa0\x80"));
+  CHECK_FALSE(is_utf8("\xf4\x90\x80\x80"));
+  CHECK_FALSE(is_utf8("\xe2\x82"));
+}
+
+TEST_CASE("normal_path and is_within") {
+  CHECK(normal_path("//a/./b/../c/") == "/a/c");
+  CHECK(normal_path("/../..") == "/");
+  CHECK(is_within("/a/b", "/a"));
+  CHECK(is_within("/a", "/a"));
+  CHECK_FALSE(is_within("/ab", "/a"));
+  CHECK(is_within("/x", "/"));
+}
