@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "host/sources.hpp"
 
 namespace mayfly::host {
 
@@ -71,6 +72,7 @@ struct HostFacts {
   std::string home;                      // the caller's home by passwd, or by HOME; may be empty
   int landlock_abi = 0;                  // 0: none
   CgroupFacts cgroup;
+  std::vector<SourceFact> sources;  // what the request's entries point to, by inspect_source()
   std::string runtime_dir;  // where the registry lives (DESIGN 11)
 
   bool operator==(const HostFacts&) const = default;

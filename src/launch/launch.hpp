@@ -1,6 +1,7 @@
 // launch: from a Plan to a running init, or an Error that names the step that failed.
 #pragma once
 
+#include <linux/filter.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -32,18 +33,21 @@ struct TaskStdio {
   int in = 0, out = 1, err = 2;
 };
 
-// Builds the sandbox and executes init, which waits for a spawn request. On failure everything made
-// so far is undone: no process, mount, cgroup or lock is left.
-//   id            names the cgroup ("mayfly-<id>")
-//   id_lock_file  where throwaway id ranges are locked; used only if the plan wants one
-//   init_image    the init program, executed from a sealed memfd
-[[nodiscard]] Result<Sandbox> start(const plan::Plan& plan, const std::string& id,
-                                    const std::string& id_lock_file,
-                                    std::span<const std::byte> init_image);
+// Everything that a start needs beside the plan.
+struct StartRequest {
+  std::string id;            // names the cgroup ("mayfly-<id>")
+  std::string id_lock_file;  // where throwaway id ranges are locked; used only if the plan has one
+  std::span<const std::byte> init_image;  // the init program, executed from a sealed memfd
+  std::span<const sock_filter> filter;    // the task's seccomp program
+  TaskStdio stdio;
+  std::int64_t deadline_ns = 0;  // init's own key, from the receipt of the request; 0: none
+};
 
-// Asks init to execute the plan's command. deadline: init's own key, from now; 0 for none.
-[[nodiscard]] Result<void> spawn(const Sandbox& sandbox, const plan::Plan& plan, TaskStdio stdio,
-                                 std::int64_t deadline_ns);
+// Builds the sandbox, executes init and hands it the first spawn request, which it has received but
+// perhaps not yet carried out when this returns. On failure everything made so far is undone: no
+// process, mount, cgroup or lock is left. Call it from the main thread, with the signals that the
+// caller handles blocked.
+[[nodiscard]] Result<Sandbox> start(const plan::Plan& plan, const StartRequest& request);
 
 // The words for a step that failed: "mount the overlay of /usr", with the plan's own paths.
 [[nodiscard]] Error step_error(const plan::Plan& plan, const Message& failed);

@@ -28,11 +28,15 @@ struct IdRange {
 inline constexpr std::uint32_t kThrowawayBase = 0xFFFFFFFF;
 inline constexpr std::uint32_t kRangeSize = 65536;
 inline constexpr std::uint32_t kInitId = 65533;  // init's own id where a range is mapped
+// Throwaway ranges are 64 Ki-aligned and lie in [kFirstRange, kLastRange], in units of kRangeSize.
+inline constexpr std::uint32_t kFirstRange = 0x8;    // 0x80000
+inline constexpr std::uint32_t kLastRange = 0x6FFE;  // 0x6FFE0000-0x6FFEFFFF
 
 struct Ids {
   bool range = false;  // a throwaway range: outside == kThrowawayBase until prepare
   std::vector<IdRange> uids;
   std::vector<IdRange> gids;
+  std::vector<IdRange> taken;  // outside ids that a throwaway range must not touch
   bool deny_setgroups = true;
   std::uint32_t task_uid = 0, task_gid = 0;  // inside
   std::uint32_t init_uid = 0, init_gid = 0;  // inside
@@ -45,13 +49,13 @@ struct Ids {
 // What the child does to build the root, in order. Paths in `target` are relative to the new root
 // and have no leading slash.
 enum class MountKind {
+  Nodes,    // no mount: make `skeleton` below the new root as it stands, never through a symlink
   Overlay,  // lower directories (host paths or prepared trees) with upper and work on the layer
   Bind,     // a host path, recursively
   Tmpfs,
   Proc,
   Devpts,
-  MaskDir,   // an empty read-only directory over target
-  MaskFile,  // an unreadable, unwritable file over target
+  Mask,      // hide a file (unreadable) or directory (empty, read-only)
   ReadOnly,  // make what is mounted at target read-only, recursively
 };
 
@@ -64,7 +68,8 @@ struct Node {
   Kind kind = Kind::Dir;
   std::string path;  // relative to the tree it belongs to
   unsigned mode = 0755;
-  std::string data;  // File: content; Symlink: target
+  std::string data;         // File: content; Symlink: target
+  bool task_owned = false;  // belongs to the task's ids, not to those that build the root
   bool operator==(const Node&) const = default;
 };
 
@@ -75,13 +80,14 @@ struct MountStep {
   std::vector<Node> skeleton;       // Overlay: what a topmost lower of our own holds
   std::string source;               // Bind: absolute host path
   Access access = Access::ReadWrite;
-  bool id_mapped = false;       // Overlay, Bind: shift the host's ids into the sandbox's range
-  bool devices = false;         // Bind of a device node: no nodev
-  std::uint64_t size = 0;       // Tmpfs
-  unsigned mode = 0755;         // Tmpfs, root of an overlay's upper
-  bool make_target = false;     // create the mount point inside if it is missing
-  bool target_is_file = false;  // … as an empty file
-  bool optional = false;        // MaskDir, MaskFile: nothing to hide there is not a failure
+  bool id_mapped = false;         // Overlay, Bind: shift the host's ids into the sandbox's range
+  bool must_be_writable = false;  // with id_mapped: refuse where the task could only read
+  bool devices = false;           // Bind of a device node: no nodev
+  std::uint64_t size = 0;         // Tmpfs
+  unsigned mode = 0755;           // Tmpfs, root of an overlay's upper
+  bool make_target = false;       // create the mount point inside if it is missing
+  bool target_is_file = false;    // … as an empty file
+  bool optional = false;          // Mask, ReadOnly: nothing to hide there is not a failure
   bool operator==(const MountStep&) const = default;
 };
 
@@ -107,12 +113,15 @@ struct Plan {
   Ids ids;
   std::uint64_t layer_bytes = 0, layer_inodes = 0;
   std::vector<MountStep> mounts;  // the first is the root overlay
+  // What is hidden or made read-only last, when everything is in place and the ban on user
+  // namespaces was written through the still writable /proc/sys.
+  std::vector<MountStep> seals;
   std::string hostname;
   bool loopback = true;
   std::vector<Rlimit> rlimits;
   bool ban_user_namespaces = true;
   bool drop_capabilities = true;
-  bool landlock = true;
+  int landlock_abi = 0;  // 0: not enforced
   bool new_session_keyring = false;
   std::string cgroup_parent;  // absolute directory in which the sandbox's cgroup is made, or empty
   std::string cgroup_reason;  // why there is none

@@ -1,0 +1,79 @@
+#include "host/sources.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string_view>
+
+#include "base/fd.hpp"
+#include "base/text.hpp"
+#include "sys/mounts.hpp"
+
+namespace mayfly::host {
+namespace {
+
+constexpr int kSocketDepth = 2;
+constexpr int kMostEntries = 4096;  // per directory: a look, not a proof (mayfly-run(1) says so)
+
+// The first socket within `depth` levels below the directory `fd`, or empty.
+std::string find_socket(Fd fd, const std::string& path, int depth) {
+  struct Closer {
+    void operator()(DIR* dir) const { ::closedir(dir); }
+  };
+  const int number = fd.release();
+  const std::unique_ptr<DIR, Closer> dir(::fdopendir(number));
+  if (dir == nullptr) {
+    ::close(number);
+    return {};
+  }
+  std::vector<std::string> below;
+  for (int i = 0; i < kMostEntries; ++i) {
+    const dirent* entry = ::readdir(dir.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (entry->d_type == DT_SOCK) return path + "/" + entry->d_name;
+    if (entry->d_type == DT_DIR) below.emplace_back(name);
+  }
+  if (depth <= 1) return {};
+  for (const std::string& name : below) {
+    Fd child(::openat(::dirfd(dir.get()), name.c_str(),
+                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!child) continue;
+    std::string found = find_socket(std::move(child), path + "/" + name, depth - 1);
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+SourceFact::Kind kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return SourceFact::Kind::Directory;
+  if (S_ISREG(mode)) return SourceFact::Kind::File;
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return SourceFact::Kind::Device;
+  if (S_ISSOCK(mode)) return SourceFact::Kind::Socket;
+  return SourceFact::Kind::Other;
+}
+
+}  // namespace
+
+Result<SourceFact> inspect_source(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) {
+    Error error = sys::errno_error("show " + shown(path) + " inside", "stat(" + shown(path) + ")");
+    error.kind = ErrorKind::Usage;
+    error.hint = "the path before ':' is looked up on the host, as you";
+    return error;
+  }
+  SourceFact fact{.path = path, .kind = kind_of(status.st_mode), .socket = {}};
+  if (fact.kind == SourceFact::Kind::Socket) fact.socket = path;
+  if (fact.kind == SourceFact::Kind::Directory) {
+    fact.socket = find_socket(Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), path,
+                              kSocketDepth);
+  }
+  return fact;
+}
+
+}  // namespace mayfly::host

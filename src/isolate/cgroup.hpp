@@ -1,0 +1,33 @@
+// Cgroup: a fresh one for each sandbox.
+//
+// Threat: processes that escape the kill of their tree. Kernel: cgroup v2, CLONE_INTO_CGROUP (5.7),
+// cgroup.kill (5.14). Order: made before the clone; removed after `populated 0`. Never used again
+// after a kill: some kernels then kill a child at birth. Does not stop: anything by itself; the
+// sandbox never sees a cgroup mount.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+
+namespace mayfly::isolate::cgroup {
+
+struct Made {
+  Fd directory;  // O_DIRECTORY | O_RDONLY
+  std::string path;
+};
+
+// Makes <parent>/mayfly-<id>, in which no further cgroup can be made.
+[[nodiscard]] Result<Made> make(const std::string& parent, const std::string& id);
+
+// Moves a process into it (where CLONE_INTO_CGROUP cannot be used).
+[[nodiscard]] Result<void> add(const Made& made, pid_t pid);
+
+// Removes the directory. Retries for a moment: the last process may still be on its way out.
+[[nodiscard]] Result<void> remove(const std::string& path);
+
+}  // namespace mayfly::isolate::cgroup

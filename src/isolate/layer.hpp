@@ -1,0 +1,33 @@
+// Layer: the one tmpfs that holds every write of a sandbox.
+//
+// Threat: writes that outlive the sandbox, or fill the host. Kernel: fsopen (5.2), user xattrs on
+// tmpfs (6.6; trusted ones, which a mount inside a user namespace cannot use, are older). It is
+// attached over "/" of the child's own mount namespace, and is the working directory while the root
+// is built, so that overlays name their directories by short relative paths; it goes with the old
+// root and is never attached below the new one. Does not stop: memory use by processes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "isolate/fault.hpp"
+
+namespace mayfly::isolate::layer {
+
+struct Prepared {
+  std::array<char, 24> size{};    // bytes, decimal
+  std::array<char, 24> inodes{};  // decimal
+};
+
+[[nodiscard]] Prepared prepare(std::uint64_t bytes, std::uint64_t inodes);
+
+// Mounts it and makes it the working directory. *directory: a descriptor of its root, for the
+// supervisor.
+[[nodiscard]] Fault enter(const Prepared& prepared, int* directory) noexcept;
+
+// Tries the user xattr that overlays need to delete lower directories: where tmpfs lacks it, an
+// overlay mounts and fails later with EIO.
+[[nodiscard]] Fault try_xattr() noexcept;
+
+}  // namespace mayfly::isolate::layer

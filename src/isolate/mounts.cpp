@@ -1,0 +1,167 @@
+#include "isolate/mounts.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "sys/kernel.hpp"
+#include "sys/mounts.hpp"
+
+namespace mayfly::isolate::mounts {
+namespace {
+
+// A path in overlay's lowerdir option: ':' separates layers and '\' escapes.
+std::string escaped(const std::string& path) {
+  std::string text;
+  for (const char c : path) {
+    if (c == ':' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+bool is_single_component(const std::string& target) {
+  return !target.empty() && target.find('/') == std::string::npos;
+}
+
+class Preparer {
+ public:
+  Preparer(Prepared& prepared, bool range) : prepared_(prepared), range_(range) {}
+
+  Result<Mount> mount(const plan::MountStep& step) {
+    Mount out;
+    out.kind = step.kind;
+    out.access = step.access;
+    out.target = prepared_.keep(step.target);
+    // Only a directory that our own skeleton made at the top of the root is safe without a walk.
+    out.simple_target = is_single_component(step.target) && !step.make_target;
+    out.make_target = step.make_target;
+    out.target_is_file = step.target_is_file;
+    out.optional = step.optional;
+    out.devices = step.devices;
+    out.mode = step.mode;
+    if (step.size > 0) out.size = prepared_.keep(std::to_string(step.size));
+    if (!step.source.empty()) out.source = prepared_.keep(step.source);
+    add_nodes(step, out);
+    if (step.kind == plan::MountKind::Overlay) TRY(add_overlay(step, out));
+    if (step.kind == plan::MountKind::Bind && step.id_mapped && range_) {
+      trees_.clear();
+      points_.clear();
+      TRY(add_tree(step.source, true));
+      hand_over_trees(out);
+    }
+    return out;
+  }
+
+ private:
+  void add_nodes(const plan::MountStep& step, Mount& out) {
+    std::vector<Node>& nodes = prepared_.node_lists.emplace_back();
+    nodes.reserve(step.skeleton.size());
+    for (const plan::Node& node : step.skeleton) {
+      nodes.push_back(Node{.kind = node.kind,
+                           .path = prepared_.keep(node.path),
+                           .mode = node.mode,
+                           .data = prepared_.keep(node.data),
+                           .size = node.data.size(),
+                           .task_owned = node.task_owned});
+    }
+    out.nodes = nodes.data();
+    out.node_count = nodes.size();
+  }
+
+  Result<void> add_overlay(const plan::MountStep& step, Mount& out) {
+    const std::string number = std::to_string(overlays_++);
+    const bool read_only = step.access == plan::Access::ReadOnly;
+    if (!read_only) {
+      out.upper = prepared_.keep("u" + number);
+      out.work = prepared_.keep("w" + number);
+    }
+    trees_.clear();
+    points_.clear();
+    std::string lowerdir;
+    // Without an upper directory the kernel wants two lower ones: an empty one of ours is added.
+    if (!step.skeleton.empty() || step.lowers.empty() || (read_only && step.lowers.size() == 1)) {
+      out.own_lower = prepared_.keep("l" + number);
+      lowerdir = "l" + number;
+    }
+    for (const std::string& lower : step.lowers) {
+      if (!lowerdir.empty()) lowerdir += ':';
+      if (step.id_mapped && range_) {
+        lowerdir += TRY(add_tree(lower, !read_only && step.must_be_writable));
+      } else {
+        lowerdir += escaped(lower);
+      }
+    }
+    out.lowerdir = prepared_.keep(std::move(lowerdir));
+    hand_over_trees(out);
+    return {};
+  }
+
+  // Opens a detached copy of the tree for the id mapping; returns its place in the layer.
+  Result<std::string> add_tree(const std::string& path, bool must_be_writable) {
+    Fd tree = TRY(sys::open_tree(path, sys::kOpenTreeClone));
+    const std::string point = "m" + std::to_string(prepared_.id_mapped.size());
+    prepared_.id_mapped.push_back(
+        {.fd = tree.get(), .path = path, .must_be_writable = must_be_writable});
+    trees_.push_back(tree.get());
+    points_.push_back(prepared_.keep(point));
+    prepared_.fds.push_back(std::move(tree));
+    return point;
+  }
+
+  void hand_over_trees(Mount& out) {
+    if (trees_.empty()) return;
+    out.tree_count = trees_.size();
+    out.trees = prepared_.tree_lists.emplace_back(std::move(trees_)).data();
+    out.tree_points = prepared_.point_lists.emplace_back(std::move(points_)).data();
+    trees_ = {};
+    points_ = {};
+  }
+
+  Prepared& prepared_;
+  bool range_;
+  unsigned overlays_ = 0;
+  std::vector<int> trees_;
+  std::vector<const char*> points_;
+};
+
+}  // namespace
+
+Result<Prepared> prepare(const plan::Plan& plan) {
+  Prepared prepared;
+  prepared.task = {.uid = plan.ids.task_uid, .gid = plan.ids.task_gid};
+  Preparer preparer(prepared, plan.ids.range);
+  prepared.mounts.reserve(plan.mounts.size());
+  for (const plan::MountStep& step : plan.mounts) {
+    prepared.mounts.push_back(TRY(preparer.mount(step)));
+  }
+  prepared.seals.reserve(plan.seals.size());
+  for (const plan::MountStep& step : plan.seals) {
+    prepared.seals.push_back(TRY(preparer.mount(step)));
+  }
+  return prepared;
+}
+
+Result<void> from_parent(const Prepared& prepared, pid_t child) {
+  if (prepared.id_mapped.empty()) return {};
+  const Fd user_ns = TRY(sys::open("/proc/" + std::to_string(child) + "/ns/user", O_RDONLY));
+  for (const Prepared::IdMappedTree& tree : prepared.id_mapped) {
+    const Result<void> mapped = sys::id_map_mount(tree.fd, user_ns.get(), tree.path);
+    if (mapped) continue;
+    const bool unsupported = mapped.error().sys_errno == EINVAL;
+    if (!unsupported) return mapped.error();
+    if (!tree.must_be_writable) continue;
+    struct stat status = {};
+    if (::fstat(tree.fd, &status) == 0 && (status.st_mode & S_IWOTH) != 0) continue;
+    Error error = mapped.error();
+    error.action = "let the task write to " + tree.path +
+                   ": its file system has no id-mapped mounts, and the task's throwaway id may not "
+                   "write there";
+    error.hint = "run as an ordinary user, or keep the caller's own id with --unsafe-ids=host";
+    return error;
+  }
+  return {};
+}
+
+}  // namespace mayfly::isolate::mounts

@@ -1,0 +1,99 @@
+// Mounts: overlays, binds and masks that make the new root, in the order of the plan.
+//
+// Threat: writes to the host, and names inside that lead out of the new root. Kernel: the new mount
+// API (5.2), mount_setattr (5.12), openat2 (5.6), overlay in user namespaces (5.11). Order: after
+// the layer (the working directory), before the root is entered. Every target is resolved beneath
+// the new root without following a symlink; every mount is nosuid and, devices apart, nodev.
+// Does not stop: what a live writable bind (--rw) exposes by intent.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "isolate/fault.hpp"
+#include "plan/plan.hpp"
+
+namespace mayfly::isolate::mounts {
+
+// The plan's nodes and mounts as the child reads them: pointers into the parent's memory, which
+// outlives the child half.
+struct Node {
+  plan::Node::Kind kind = plan::Node::Kind::Dir;
+  const char* path = nullptr;
+  unsigned mode = 0;
+  const char* data = nullptr;
+  std::size_t size = 0;
+  bool task_owned = false;
+};
+
+struct Mount {
+  plan::MountKind kind = plan::MountKind::Overlay;
+  plan::Access access = plan::Access::ReadWrite;
+  const char* target = nullptr;  // relative to the new root, "" = the root itself
+  bool simple_target = false;    // one component of a tree that we made: no walk needed
+  bool make_target = false;
+  bool target_is_file = false;
+  bool optional = false;
+  bool devices = false;
+  unsigned mode = 0;
+  const char* size = nullptr;      // Tmpfs: bytes, decimal
+  const char* source = nullptr;    // Bind: absolute host path
+  const char* lowerdir = nullptr;  // Overlay: the option's value
+  const char* upper = nullptr;     // Overlay: names within the layer
+  const char* work = nullptr;
+  const char* own_lower = nullptr;  // Overlay: directory of the layer that holds `nodes`, or null
+  const Node* nodes = nullptr;
+  std::size_t node_count = 0;
+  // Trees that the parent opened (id-mapped lowers): attached at `tree_points` in the layer.
+  const int* trees = nullptr;
+  const char* const* tree_points = nullptr;
+  std::size_t tree_count = 0;
+};
+
+struct TaskIds {
+  unsigned uid = 0, gid = 0;
+};
+
+// Owns what the child's view points into.
+class Prepared {
+ public:
+  std::vector<Mount> mounts;
+  std::vector<Mount> seals;
+  TaskIds task;
+
+  // Keeps a string alive for the child.
+  const char* keep(std::string text) { return texts_.emplace_back(std::move(text)).c_str(); }
+
+  struct IdMappedTree {
+    int fd = -1;
+    std::string path;
+    bool must_be_writable = false;  // a project: without id mapping it must be writable by others
+  };
+  std::vector<IdMappedTree> id_mapped;  // for from_parent
+  std::deque<Fd> fds;
+  std::deque<std::vector<Node>> node_lists;
+  std::deque<std::vector<int>> tree_lists;
+  std::deque<std::vector<const char*>> point_lists;
+
+ private:
+  std::deque<std::string> texts_;
+};
+
+[[nodiscard]] Result<Prepared> prepare(const plan::Plan& plan);
+
+// Shifts the trees that the plan wants id-mapped into the child's user namespace. A file system
+// without id-mapped mounts is used as it is where reading is enough, and refused where it is not.
+[[nodiscard]] Result<void> from_parent(const Prepared& prepared, pid_t child);
+
+// Makes `mounts` one after the other. *root: a descriptor of the new root's mount.
+[[nodiscard]] Fault enter(const Prepared& prepared, int* root) noexcept;
+
+// Makes `seals`.
+[[nodiscard]] Fault seal(const Prepared& prepared, int root) noexcept;
+
+}  // namespace mayfly::isolate::mounts

@@ -1,0 +1,42 @@
+// Rights: what the sandbox's processes may never have again.
+//
+// Threat: capabilities inside the namespaces (a larger kernel surface), set-user-id programs,
+// nested user namespaces, the caller's keyrings, resource limits. Kernel: ambient capabilities
+// (4.3), user.max_user_namespaces per namespace (4.9). Order: ban_user_namespaces() while /proc/sys
+// is writable and after it prove_ban(); drop_capabilities() last but for no_new_privs and Landlock,
+// since everything before needs them. Does not stop: what an id may do without capabilities.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "isolate/fault.hpp"
+#include "plan/plan.hpp"
+
+namespace mayfly::isolate::rights {
+
+// Index in the fault: which of the plan's rlimits.
+[[nodiscard]] Fault set_rlimits(const std::vector<plan::Rlimit>& limits) noexcept;
+
+// Writes 0 to user.max_user_namespaces of our own namespace, through the new root's /proc.
+[[nodiscard]] Fault ban_user_namespaces(int root) noexcept;
+
+// Tries to make a user namespace: EEXIST if that works.
+[[nodiscard]] Fault prove_ban() noexcept;
+
+// A session keyring of its own: the caller's is out of reach.
+[[nodiscard]] Fault new_session_keyring() noexcept;
+
+struct Capabilities {
+  bool keep_all = false;    // unsafe: --keep-caps
+  bool change_ids = false;  // init gets ids of its own, and keeps what it needs to set the task's
+  unsigned init_uid = 0, init_gid = 0;
+};
+
+// Empties the bounding set and every other one; with change_ids, init keeps SETUID, SETGID and KILL
+// as ambient ones (a task's child of init drops them).
+[[nodiscard]] Fault drop_capabilities(const Capabilities& wanted) noexcept;
+
+[[nodiscard]] Fault no_new_privs() noexcept;
+
+}  // namespace mayfly::isolate::rights

@@ -1,0 +1,340 @@
+// The parent half of the launch. The lists here and in child.cpp name the same steps in the same
+// order: maps, Go → layer, mounts, root → Ready, Spawn → rights, init → InitReady.
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/on_exit.hpp"
+#include "isolate/cgroup.hpp"
+#include "launch/child.hpp"
+#include "launch/launch.hpp"
+#include "launch/spawn_request.hpp"
+#include "sys/mounts.hpp"
+#include "sys/raw_calls.hpp"
+
+namespace mayfly::launch {
+namespace {
+
+constexpr std::size_t kStackSize = 64 << 10;
+constexpr std::size_t kGuardSize = 4096;
+
+enum class CgroupEntry { ByClone, ByMove };
+
+// The child half's stack, with a page below it that no one may touch.
+class Stack {
+ public:
+  static Result<Stack> make() {
+    void* memory = ::mmap(nullptr, kStackSize + kGuardSize, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED) return sys::errno_error("make a stack", "mmap");
+    Stack stack(memory);
+    if (::mprotect(memory, kGuardSize, PROT_NONE) != 0) {
+      return sys::errno_error("guard a stack", "mprotect");
+    }
+    return stack;
+  }
+  Stack(Stack&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)) {}
+  Stack& operator=(Stack&&) = delete;
+  ~Stack() {
+    if (memory_ != nullptr) ::munmap(memory_, kStackSize + kGuardSize);
+  }
+  [[nodiscard]] std::uint64_t lowest() const {
+    return reinterpret_cast<std::uint64_t>(memory_) + kGuardSize;
+  }
+
+ private:
+  explicit Stack(void* memory) : memory_(memory) {}
+  void* memory_;
+};
+
+// One attempt at a start. Its destructor undoes what is not handed over: kills and reaps the child,
+// removes the cgroup; only then its stack and memory go.
+class Launch {
+ public:
+  Launch(const plan::Plan& plan, const StartRequest& request) : plan_(plan), request_(request) {}
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+
+  ~Launch() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);  // not yet reaped, so the number is still its own
+      while (::waitpid(pid_, nullptr, __WALL) < 0 && errno == EINTR) {
+      }
+    }
+    remove_cgroup();
+  }
+
+  Result<Sandbox> run(CgroupEntry entry) {
+    TRY(prepare(entry));
+    TRY(clone(entry));
+    TRY(let_go(entry));
+    Fd layer = TRY(wait_for_ready());
+    TRY(send_spawn());
+    TRY(wait_for_init());
+    Sandbox sandbox;
+    sandbox.init_pid = std::exchange(pid_, 0);
+    sandbox.init_pidfd = std::move(pidfd_);
+    sandbox.socket = std::move(socket_);
+    sandbox.layer = std::move(layer);
+    sandbox.cgroup = std::move(cgroup_.directory);
+    sandbox.cgroup_path = std::exchange(cgroup_.path, {});
+    sandbox.id_lock = std::move(range_.lock);
+    return sandbox;
+  }
+
+  // The child was killed before it said a word: on some kernels a child that is cloned into a
+  // cgroup is killed at birth if cgroup.kill was ever used on one of the two cgroups.
+  [[nodiscard]] bool born_dead() const { return born_dead_; }
+
+ private:
+  Result<void> prepare(CgroupEntry entry) {
+    p_.mounts = TRY(isolate::mounts::prepare(plan_));
+    p_.layer = isolate::layer::prepare(plan_.layer_bytes, plan_.layer_inodes);
+    p_.landlock = isolate::landlock::prepare(plan_.landlock_abi);
+    p_.user_ns.change = plan_.ids.range;
+    p_.hostname = plan_.hostname.c_str();
+    p_.hostname_size = plan_.hostname.size();
+    p_.rlimits = &plan_.rlimits;
+    p_.ban_user_namespaces = plan_.ban_user_namespaces;
+    p_.new_session_keyring = plan_.new_session_keyring;
+    p_.capabilities = {.keep_all = !plan_.drop_capabilities,
+                       .change_ids = plan_.ids.range,
+                       .init_uid = plan_.ids.init_uid,
+                       .init_gid = plan_.ids.init_gid};
+    if (plan_.ids.range) {
+      range_ = TRY(isolate::user_ns::lock_range(request_.id_lock_file, plan_.ids.taken));
+    }
+    if (!plan_.cgroup_parent.empty()) {
+      cgroup_ = TRY(isolate::cgroup::make(plan_.cgroup_parent, request_.id));
+      p_.unshare_cgroup = entry == CgroupEntry::ByMove;
+    }
+    return open_descriptors();
+  }
+
+  Result<void> open_descriptors() {
+    int pair[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+      return sys::errno_error("make the socket to init", "socketpair(SEQPACKET)");
+    }
+    socket_ = Fd(pair[0]);
+    socket_child_ = Fd(pair[1]);
+    supervisor_ = Fd(static_cast<int>(::syscall(__NR_pidfd_open, ::getpid(), 0)));
+    if (!supervisor_) return sys::errno_error("open our own pidfd", "pidfd_open");
+    const auto* image = reinterpret_cast<const char*>(request_.init_image.data());
+    init_image_ = TRY(sys::sealed_memfd("mayfly-init", {image, request_.init_image.size()},
+                                        sys::Executable::Yes));
+    p_.socket_parent = socket_.get();
+    p_.socket_child = socket_child_.get();
+    p_.supervisor = supervisor_.get();
+    p_.init_image = init_image_.get();
+    return {};
+  }
+
+  Result<void> clone(CgroupEntry entry) {
+    stack_.emplace(TRY(Stack::make()));
+    int pidfd = -1;
+    clone_args args = {};
+    args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+                 CLONE_NEWUTS | CLONE_PIDFD;
+#ifndef MAYFLY_SANITIZE
+    args.flags |= CLONE_VM;  // sharing our memory costs nothing; copying it costs page faults
+#endif
+    const bool moved = entry == CgroupEntry::ByMove && cgroup_.directory;
+    if (!moved) args.flags |= CLONE_NEWCGROUP;
+    if (cgroup_.directory && !moved) {
+      args.flags |= sys::kCloneIntoCgroup;
+      args.cgroup = static_cast<std::uint64_t>(cgroup_.directory.get());
+    }
+    args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
+    args.exit_signal = SIGCHLD;
+    args.stack = stack_->lowest();
+    args.stack_size = kStackSize;
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, &before);
+    const long pid = sys::raw::clone3_onto(args, child_half, &p_);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (pid < 0) return failure(Step::Clone, static_cast<int>(-pid));
+    pid_ = static_cast<pid_t>(pid);
+    pidfd_ = Fd(pidfd);
+    socket_child_.reset();
+    return {};
+  }
+
+  Result<void> let_go(CgroupEntry entry) {
+    if (entry == CgroupEntry::ByMove && cgroup_.directory) {
+      TRY(isolate::cgroup::add(cgroup_, pid_));
+    }
+    Result<void> mapped = isolate::user_ns::from_parent(plan_.ids, range_.base, pid_);
+    // A child that was killed at birth has no /proc entry to write to: its death is the cause.
+    if (!mapped) return died() ? death() : mapped.error();
+    TRY(isolate::mounts::from_parent(p_.mounts, pid_));
+    return send(Message{.kind = Kind::Go}, {});
+  }
+
+  Result<Fd> wait_for_ready() {
+    Received received = TRY(receive());
+    if (received.message.kind == Kind::Failed) return step_error(plan_, received.message);
+    if (received.message.kind != Kind::Ready || !received.descriptor) {
+      return internal_error("start the sandbox: unexpected message of the child half");
+    }
+    return std::move(received.descriptor);
+  }
+
+  Result<void> send_spawn() {
+    const Fd spawn = TRY(make_spawn_request(plan_, request_.filter, request_.deadline_ns));
+    const int descriptors[] = {spawn.get(), request_.stdio.in, request_.stdio.out,
+                               request_.stdio.err};
+    return send(Message{.kind = Kind::Spawn}, descriptors);
+  }
+
+  // init's first word proves that execve succeeded: the stack and our shared memory are ours again.
+  Result<void> wait_for_init() {
+    const Received received = TRY(receive());
+    if (received.message.kind == Kind::Failed) return step_error(plan_, received.message);
+    if (received.message.kind != Kind::InitReady) {
+      return internal_error("start the sandbox: unexpected message of init");
+    }
+    // An id change in the child made us non-dumpable, since it was one memory.
+    if (plan_.ids.range) ::prctl(PR_SET_DUMPABLE, 1);
+    return {};
+  }
+
+  struct Received {
+    Message message;
+    Fd descriptor;
+  };
+
+  Result<Received> receive() {
+    pollfd watched[2] = {{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+                         {.fd = pidfd_.get(), .events = POLLIN, .revents = 0}};
+    timespec limit = {.tv_sec = kSetupDeadlineNs / 1'000'000'000, .tv_nsec = 0};
+    int ready = 0;
+    do {
+      ready = ::ppoll(watched, 2, &limit, nullptr);
+    } while (ready < 0 && errno == EINTR);
+    if (ready < 0) return sys::errno_error("wait for the sandbox", "ppoll");
+    if (ready == 0) {
+      return Error{.kind = ErrorKind::Setup,
+                   .sys_errno = ETIMEDOUT,
+                   .action = "build the sandbox within 30 seconds",
+                   .call = {},
+                   .hint = "a file system that does not answer (NFS, FUSE) is the usual cause"};
+    }
+    if ((watched[0].revents & POLLIN) == 0) return death();
+    Received received;
+    iovec data = {.iov_base = &received.message, .iov_len = sizeof received.message};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr header = {};
+    header.msg_iov = &data;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    const ssize_t size = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
+    const cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
+      received.descriptor = Fd(*reinterpret_cast<const int*>(CMSG_DATA(rights)));
+    }
+    // End of file says that exec closed the socket or that the child died: the pidfd knows.
+    if (size != static_cast<ssize_t>(sizeof received.message)) return death();
+    return received;
+  }
+
+  Result<void> send(const Message& message, std::span<const int> descriptors) {
+    iovec data = {.iov_base = const_cast<Message*>(&message), .iov_len = sizeof message};
+    alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))] = {};
+    msghdr header = {};
+    header.msg_iov = &data;
+    header.msg_iovlen = 1;
+    if (!descriptors.empty()) {
+      header.msg_control = control;
+      header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+      cmsghdr* rights = CMSG_FIRSTHDR(&header);
+      rights->cmsg_level = SOL_SOCKET;
+      rights->cmsg_type = SCM_RIGHTS;
+      rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+      std::copy(descriptors.begin(), descriptors.end(), reinterpret_cast<int*>(CMSG_DATA(rights)));
+    }
+    if (::sendmsg(socket_.get(), &header, MSG_NOSIGNAL) >= 0) return {};
+    if (errno == EPIPE || errno == ECONNRESET) {
+      // The child half said why before it ended, if it could.
+      const Result<Received> last = receive();
+      if (!last) return last.error();
+      if (last->message.kind == Kind::Failed) return step_error(plan_, last->message);
+      return death();
+    }
+    return sys::errno_error("speak to the sandbox", "sendmsg");
+  }
+
+  Error failure(Step step, int error) const {
+    Message message;
+    message.step = step;
+    message.error = error;
+    return step_error(plan_, message);
+  }
+
+  // Whether the child has ended; leaves it to be reaped.
+  bool died() {
+    pollfd watched = {.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&watched, 1, 100) > 0;
+  }
+
+  // The child ended without a word. Says how, and remembers a kill at birth.
+  Error death() {
+    siginfo_t info = {};
+    const int answer = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
+    const bool killed = answer == 0 && info.si_code == CLD_KILLED && info.si_status == SIGKILL;
+    born_dead_ = killed && cgroup_.directory;
+    return Error{.kind = ErrorKind::Setup,
+                 .sys_errno = 0,
+                 .action = killed ? "build the sandbox: its first process was killed"
+                                  : "build the sandbox: its first process ended without a word",
+                 .call = {},
+                 .hint = killed ? "the kernel may be out of memory" : ""};
+  }
+
+  void remove_cgroup() {
+    if (cgroup_.path.empty()) return;
+    // A failed removal leaves an empty directory, which the next start or gc removes.
+    static_cast<void>(isolate::cgroup::remove(cgroup_.path));
+  }
+
+  const plan::Plan& plan_;
+  const StartRequest& request_;
+  Prepared p_;
+  isolate::user_ns::Range range_;
+  isolate::cgroup::Made cgroup_;
+  Fd socket_, socket_child_, supervisor_, init_image_, pidfd_;
+  std::optional<Stack> stack_;
+  pid_t pid_ = 0;
+  bool born_dead_ = false;
+};
+
+}  // namespace
+
+Result<Sandbox> start(const plan::Plan& plan, const StartRequest& request) {
+  {
+    Launch launch(plan, request);
+    Result<Sandbox> sandbox = launch.run(CgroupEntry::ByClone);
+    if (sandbox || !launch.born_dead()) return sandbox;
+  }
+  Launch retry(plan, request);
+  return retry.run(CgroupEntry::ByMove);
+}
+
+}  // namespace mayfly::launch

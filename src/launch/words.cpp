@@ -1,0 +1,194 @@
+// The words for each step that can fail: which path, and what to do about it.
+#include <cerrno>
+
+#include "base/text.hpp"
+#include "launch/launch.hpp"
+
+namespace mayfly::launch {
+namespace {
+
+struct Words {
+  std::string action;
+  std::string call;
+  std::string hint;
+  ErrorKind kind = ErrorKind::Setup;
+};
+
+const plan::MountStep* mount_step(const plan::Plan& plan, std::uint32_t index) {
+  if (index < plan.mounts.size()) return &plan.mounts[index];
+  index -= static_cast<std::uint32_t>(plan.mounts.size());
+  return index < plan.seals.size() ? &plan.seals[index] : nullptr;
+}
+
+std::string inside(const std::string& target) {
+  return "/" + target;
+}
+
+std::string joined(const std::vector<std::string>& paths) {
+  std::string text;
+  for (const std::string& path : paths)
+    text += (text.empty() ? "" : ":") + shown(path);
+  return text.empty() ? "an empty directory" : text;
+}
+
+Words overlay_words(const plan::MountStep& step, int error) {
+  Words words;
+  words.action = "put " + joined(step.lowers) + " at " + inside(step.target);
+  words.call = "overlay(lowerdir=" + joined(step.lowers) + ")";
+  if (error == EPERM) {
+    words.kind = ErrorKind::HostUnsupported;
+    words.hint = "this kernel refuses overlays in user namespaces; 5.14 or newer is needed";
+  } else if (error == EINVAL) {
+    words.hint =
+        "a directory with other mounts below it, or on a file system that overlayfs does "
+        "not take, cannot be a lower layer; name its parts, or use --ro or --rw";
+  } else if (error == ENOENT || error == ENOTDIR) {
+    words.hint = "the mount point must exist inside, as a directory and not behind a symlink";
+  }
+  return words;
+}
+
+Words mount_words(const plan::Plan& plan, std::uint32_t index, int error) {
+  const plan::MountStep* step = mount_step(plan, index);
+  if (step == nullptr) return {.action = "build the root", .call = {}, .hint = {}};
+  const std::string at = inside(step->target);
+  switch (step->kind) {
+    case plan::MountKind::Overlay:
+      return overlay_words(*step, error);
+    case plan::MountKind::Nodes: {
+      const std::string name = step->skeleton.empty() ? at : inside(step->skeleton.front().path);
+      return {.action = "make " + shown(name) + " inside",
+              .call = {},
+              .hint = error == ENOSPC || error == EDQUOT
+                          ? "the layer is full: raise --layer-size or --layer-inodes"
+                          : "a parent that is a symlink or a file is refused"};
+    }
+    case plan::MountKind::Bind:
+      return {.action = "bind " + shown(step->source) + " on " + shown(at) +
+                        (step->access == plan::Access::ReadOnly ? " read-only" : ""),
+              .call = "move_mount(" + shown(step->source) + ", " + shown(at) + ")",
+              .hint = error == ENOTDIR || error == ELOOP
+                          ? "the target must be of the source's kind and not behind a symlink"
+                          : ""};
+    case plan::MountKind::Tmpfs:
+      return {.action = "mount a tmpfs on " + shown(at), .call = "fsmount(tmpfs)", .hint = {}};
+    case plan::MountKind::Proc:
+      return {
+          .action = "mount /proc",
+          .call = "fsmount(proc)",
+          .hint = error == EPERM
+                      ? "this system's own /proc is partly masked, as in a container: start the "
+                        "container with an unmasked /proc (docker: --security-opt "
+                        "systempaths=unconfined)"
+                      : "",
+          .kind = error == EPERM ? ErrorKind::HostUnsupported : ErrorKind::Setup};
+    case plan::MountKind::Devpts:
+      return {.action = "mount /dev/pts", .call = "fsmount(devpts)", .hint = {}};
+    case plan::MountKind::Mask:
+      return {.action = "mask " + shown(at), .call = {}, .hint = {}};
+    case plan::MountKind::ReadOnly:
+      return {.action = "make " + shown(at) + " read-only",
+              .call = "mount_setattr(" + shown(at) + ", RDONLY)",
+              .hint = {}};
+  }
+  return {};
+}
+
+constexpr const char* kUserNamespaceHint = "`mayfly doctor` names what forbids it on this host";
+
+Words words_of(const plan::Plan& plan, const Message& failed) {
+  switch (failed.step) {
+    case Step::Clone:
+      return {.action = "make the sandbox's namespaces",
+              .call = "clone3(NEWUSER|NEWNS|NEWPID|NEWNET|NEWIPC|NEWUTS|NEWCGROUP)",
+              .hint = kUserNamespaceHint,
+              .kind = ErrorKind::HostUnsupported};
+    case Step::IdMap:
+      return {.action = "map the sandbox's ids", .call = "write(uid_map)", .hint = {}};
+    case Step::Groups:
+      return {.action = "drop supplementary groups", .call = "setgroups([])", .hint = {}};
+    case Step::User:
+      return {.action = "become the sandbox's user", .call = "setresuid", .hint = {}};
+    case Step::ParentDeath:
+      return {.action = "tie the sandbox's life to the supervisor's",
+              .call = "prctl(PR_SET_PDEATHSIG)",
+              .hint = {}};
+    case Step::Layer:
+      return {.action = "make the layer (a tmpfs) that holds the sandbox's writes",
+              .call = "fsmount(tmpfs)",
+              .hint = failed.error == EPERM ? "user namespaces on this host may not mount; "
+                                              "`mayfly doctor` names what forbids it"
+                                            : "",
+              .kind = failed.error == EPERM ? ErrorKind::HostUnsupported : ErrorKind::Setup};
+    case Step::LayerXattr:
+      return {.action =
+                  "keep the layer in memory: this kernel's tmpfs holds no user xattrs, so "
+                  "that deleting a directory of a lower layer would fail",
+              .call = "setxattr(layer, \"user.mayfly\")",
+              .hint = "Linux 6.6 or newer is needed",
+              .kind = ErrorKind::HostUnsupported};
+    case Step::Skeleton:
+    case Step::Mount:
+      return mount_words(plan, failed.index, failed.error);
+    case Step::PivotRoot:
+      return {.action = "enter the new root", .call = "pivot_root(\".\", \".\")", .hint = {}};
+    case Step::Marker:
+      return {.action = "prove that the new root was entered", .call = "statx(\"/\")", .hint = {}};
+    case Step::Hostname:
+      return {
+          .action = "set the host name " + shown(plan.hostname), .call = "sethostname", .hint = {}};
+    case Step::Loopback:
+      return {.action = "bring up the loopback device", .call = "ioctl(SIOCSIFFLAGS)", .hint = {}};
+    case Step::Rlimit:
+    case Step::TaskRlimit:
+      return {.action = "set resource limits", .call = "prlimit64", .hint = {}};
+    case Step::UserNamespaceBan:
+      return {.action = "forbid user namespaces inside",
+              .call = "write(/proc/sys/user/max_user_namespaces)",
+              .hint = {}};
+    case Step::UserNamespaceProof:
+      return {.action = "prove that user namespaces inside are forbidden: making one worked",
+              .call = "unshare(CLONE_NEWUSER)",
+              .hint = {}};
+    case Step::Capabilities:
+      return {.action = "drop capabilities", .call = "capset", .hint = {}};
+    case Step::NoNewPrivs:
+      return {.action = "set no_new_privs", .call = "prctl(PR_SET_NO_NEW_PRIVS)", .hint = {}};
+    case Step::Landlock:
+      return {.action = "confine the sandbox to its root with Landlock",
+              .call = "landlock_restrict_self",
+              .hint = {}};
+    case Step::Keyring:
+      return {.action = "take a session keyring of its own",
+              .call = "keyctl(JOIN_SESSION_KEYRING)",
+              .hint = failed.error == EDQUOT ? "the caller's quota of keys is used up" : ""};
+    case Step::Descriptors:
+      return {.action = "close the caller's descriptors", .call = "close_range", .hint = {}};
+    case Step::Cgroup:
+      return {
+          .action = "enter the sandbox's cgroup", .call = "unshare(CLONE_NEWCGROUP)", .hint = {}};
+    case Step::ExecInit:
+      return {
+          .action = "execute init",
+          .call = "execveat(memfd)",
+          .hint = failed.error == EACCES ? "vm.memfd_noexec=2 forbids it: set it to 1 or 0" : ""};
+    default:
+      return {.action = "start the task (step " +
+                        std::to_string(static_cast<unsigned>(failed.step)) + " of init)",
+              .call = {},
+              .hint = {}};
+  }
+}
+
+}  // namespace
+
+Error step_error(const plan::Plan& plan, const Message& failed) {
+  Words words = words_of(plan, failed);
+  return Error{.kind = words.kind,
+               .sys_errno = failed.error,
+               .action = std::move(words.action),
+               .call = std::move(words.call),
+               .hint = std::move(words.hint)};
+}
+
+}  // namespace mayfly::launch

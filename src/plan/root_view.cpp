@@ -1,0 +1,346 @@
+#include "plan/root_view.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace mayfly::plan {
+namespace {
+
+using spec::FsEntry;
+using spec::FsKind;
+
+std::string relative(const std::string& absolute) { return absolute.substr(1); }
+
+// Directories of a skeleton, each made once and after its parents.
+class Skeleton {
+ public:
+  void dir(const std::string& path, unsigned mode = 0755, bool task_owned = false) {
+    const std::size_t slash = path.rfind('/');
+    if (slash != std::string::npos) parent(path.substr(0, slash));
+    const auto known = find(path);
+    if (known == nodes_.end()) {
+      add({.kind = Node::Kind::Dir, .path = path, .mode = mode, .data = {}, .task_owned = task_owned});
+    }
+  }
+  void add(Node node) { nodes_.push_back(std::move(node)); }
+  void link(const char* path, const char* target) {
+    add({.kind = Node::Kind::Symlink, .path = path, .mode = 0777, .data = target});
+  }
+  void file(const std::string& path, unsigned mode = 0644) {
+    add({.kind = Node::Kind::File, .path = path, .mode = mode, .data = {}});
+  }
+  [[nodiscard]] bool has(const std::string& path) { return find(path) != nodes_.end(); }
+  std::vector<Node> take() { return std::move(nodes_); }
+
+ private:
+  void parent(const std::string& path) {
+    if (find(path) == nodes_.end()) dir(path);
+  }
+  std::vector<Node>::iterator find(const std::string& path) {
+    return std::find_if(nodes_.begin(), nodes_.end(),
+                        [&](const Node& node) { return node.path == path; });
+  }
+  std::vector<Node> nodes_;
+};
+
+constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
+
+// What every root has, whatever it is made from.
+void add_base(Skeleton& root, const Ids& ids) {
+  root.dir("dev");
+  for (const char* device : kDevices) root.file(std::string("dev/") + device, 0666);
+  root.dir("dev/pts");
+  root.dir("dev/shm", 01777);
+  root.link("dev/ptmx", "pts/ptmx");
+  root.link("dev/fd", "/proc/self/fd");
+  root.link("dev/stdin", "/proc/self/fd/0");
+  root.link("dev/stdout", "/proc/self/fd/1");
+  root.link("dev/stderr", "/proc/self/fd/2");
+  root.dir("proc", 0555);
+  root.dir("tmp", 01777);
+  root.dir("run");
+  root.file("run/.mayfly", 0444);  // the marker by which a program knows where it is
+  root.dir("var/tmp", 01777);
+  root.dir(relative(ids.home), 0700, true);
+}
+
+MountStep proc_step() { return {.kind = MountKind::Proc, .target = "proc"}; }
+
+void add_devices(Plan& plan) {
+  for (const char* device : kDevices) {
+    plan.mounts.push_back({.kind = MountKind::Bind,
+                           .target = std::string("dev/") + device,
+                           .source = std::string("/dev/") + device,
+                           .access = Access::ReadOnly,
+                           .devices = true});
+  }
+  plan.mounts.push_back({.kind = MountKind::Devpts, .target = "dev/pts"});
+}
+
+// /proc entries that tell about the host or change it. Most refuse an unmapped id by themselves;
+// the masks hold for every id.
+constexpr const char* kMasked[] = {"keys",     "key-users",   "kcore",         "kmsg",
+                                   "kallsyms", "timer_list",  "sysrq-trigger", "sched_debug",
+                                   "acpi",     "latency_stats", "interrupts",  "scsi",
+                                   "asound",   "fs"};
+constexpr const char* kReadOnlyDirs[] = {"sys", "irq", "bus"};
+
+void add_proc_seals(Plan& plan) {
+  const auto seal = [&](MountKind kind, const char* name) {
+    plan.seals.push_back({.kind = kind, .target = std::string("proc/") + name, .optional = true});
+  };
+  for (const char* name : kMasked) seal(MountKind::Mask, name);
+  for (const char* name : kReadOnlyDirs) seal(MountKind::ReadOnly, name);
+}
+
+// A directory of the host at the same place inside, its writes on the layer. A directory with
+// mounts below cannot be a lower layer inside a user namespace, and an overlay would show what the
+// mounts hide: it is bound read-only as it is, and a note says so.
+void add_host_dir(const host::HostFacts& facts, const std::string& path, std::vector<Node> own,
+                  bool id_mapped, Plan& plan) {
+  if (host::has_mounts_below(facts.mounts, path)) {
+    plan.mounts.push_back({.kind = MountKind::Bind,
+                           .target = relative(path),
+                           .source = path,
+                           .access = Access::ReadOnly});
+    plan.notes.push_back({.what = path,
+                          .enforcement = Enforcement::Approximated,
+                          .how = "read-only: other file systems are mounted below it"});
+    return;
+  }
+  plan.mounts.push_back({.kind = MountKind::Overlay,
+                         .target = relative(path),
+                         .lowers = {path},
+                         .skeleton = std::move(own),
+                         .id_mapped = id_mapped});
+}
+
+std::vector<Node> etc_overlay_nodes(const host::HostFacts& facts, const RootView& view) {
+  Skeleton etc;
+  for (const Node& node : view.etc_files) {
+    if (node.kind == Node::Kind::File) etc.add(node);
+  }
+  for (const std::string& name : facts.etc_private) {
+    if (etc.has(name)) continue;
+    const std::size_t slash = name.rfind('/');
+    if (slash != std::string::npos) etc.dir(name.substr(0, slash));
+    etc.add({.kind = Node::Kind::Whiteout, .path = name, .mode = 0, .data = {}});
+  }
+  return etc.take();
+}
+
+void add_host_root(const host::HostFacts& facts, const RootView& view, Skeleton root,
+                   const std::vector<std::string>& points, Plan& plan) {
+  for (const host::TopEntry& entry : facts.top) {
+    if (entry.kind == host::TopEntry::Kind::Symlink) {
+      root.link(entry.name.c_str(), entry.link.c_str());
+    } else {
+      root.dir(entry.name);
+    }
+  }
+  for (const std::string& point : points) root.dir(point);
+  plan.mounts.push_back(
+      {.kind = MountKind::Overlay, .target = "", .skeleton = root.take()});
+  for (const host::TopEntry& entry : facts.top) {
+    if (entry.kind == host::TopEntry::Kind::Symlink || entry.empty) continue;
+    const std::string path = "/" + entry.name;
+    const bool is_etc = entry.name == "etc";
+    // Only program trees are shifted: what only root may read in /etc and /opt stays unreadable.
+    const bool id_mapped = plan.ids.range && !is_etc && entry.name != "opt";
+    add_host_dir(facts, path, is_etc ? etc_overlay_nodes(facts, view) : std::vector<Node>{},
+                 id_mapped, plan);
+  }
+}
+
+Result<void> add_directory_root(const std::string& dir, const host::HostFacts& facts,
+                                const RootView& view, Skeleton root,
+                                const std::vector<std::string>& points, Plan& plan) {
+  if (host::has_mounts_below(facts.mounts, dir)) {
+    return usage_error("use " + shown(dir) + " as root: other file systems are mounted below it",
+                       "unmount them, or copy the tree");
+  }
+  root.dir("etc");
+  for (const Node& node : view.etc_files) {
+    const bool own = node.path == "hosts" || node.path == "hostname" || node.path == "resolv.conf";
+    if (!own) continue;
+    Node placed = node;
+    placed.path = "etc/" + node.path;
+    root.add(std::move(placed));
+  }
+  for (const std::string& point : points) root.dir(point);
+  // Our skeleton is the top layer: whatever the directory holds at /dev, /proc or /etc/resolv.conf,
+  // a link included, lies below it.
+  plan.mounts.push_back({.kind = MountKind::Overlay,
+                         .target = "",
+                         .lowers = {dir},
+                         .skeleton = root.take(),
+                         .id_mapped = plan.ids.range});
+  return {};
+}
+
+void add_empty_root(const RootView& view, Skeleton root, const std::vector<std::string>& points,
+                    Plan& plan) {
+  root.dir("etc");
+  for (const Node& node : view.etc_files) {
+    Node placed = node;
+    placed.path = "etc/" + node.path;
+    root.add(std::move(placed));
+  }
+  for (const std::string& point : points) root.dir(point);
+  plan.mounts.push_back({.kind = MountKind::Overlay, .target = "", .skeleton = root.take()});
+}
+
+Result<MountStep> cow_step(const host::HostFacts& facts, const std::string& source,
+                           const std::string& target, Access access, const Plan& plan) {
+  if (host::has_mounts_below(facts.mounts, source)) {
+    return usage_error("make " + shown(source) +
+                           " copy-on-write: other file systems are mounted below it",
+                       "name it with --rw (live) or --ro, or its parts with --cow");
+  }
+  return MountStep{.kind = MountKind::Overlay,
+                   .target = relative(target),
+                   .lowers = {source},
+                   .access = access,
+                   .id_mapped = plan.ids.range && access == Access::ReadWrite,
+                   .must_be_writable = true,
+                   .make_target = true};
+}
+
+Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
+                         const std::string& project, Plan& plan) {
+  if (project.empty()) return {};
+  if (spec.project == spec::ProjectMode::Rw) {
+    plan.mounts.push_back({.kind = MountKind::Bind,
+                           .target = relative(project),
+                           .source = project,
+                           .id_mapped = plan.ids.range,
+                           .must_be_writable = true,
+                           .make_target = true});
+    return {};
+  }
+  const Access access =
+      spec.project == spec::ProjectMode::Ro ? Access::ReadOnly : Access::ReadWrite;
+  MountStep step = TRY(cow_step(facts, project, project, access, plan));
+  // The task may read its own project, whoever it belongs to.
+  step.id_mapped = plan.ids.range;
+  plan.mounts.push_back(std::move(step));
+  return {};
+}
+
+const host::SourceFact* source_of(const host::HostFacts& facts, const std::string& path) {
+  const auto found = std::find_if(facts.sources.begin(), facts.sources.end(),
+                                  [&](const host::SourceFact& s) { return s.path == path; });
+  return found == facts.sources.end() ? nullptr : &*found;
+}
+
+Node node_of(const FsEntry& entry) {
+  const std::string path = relative(entry.target);
+  switch (entry.kind) {
+    case FsKind::Symlink:
+      return {.kind = Node::Kind::Symlink, .path = path, .mode = 0777, .data = entry.data};
+    case FsKind::File:
+      return {.kind = Node::Kind::File,
+              .path = path,
+              .mode = entry.mode.value_or(0644),
+              .data = entry.data};
+    default:
+      return {.kind = Node::Kind::Dir, .path = path, .mode = entry.mode.value_or(0755), .data = {}};
+  }
+}
+
+Result<MountStep> fs_step(const FsEntry& entry, const host::HostFacts& facts,
+                          const spec::Spec& spec, const Plan& plan) {
+  const std::string target = relative(entry.target);
+  const host::SourceFact* source = source_of(facts, entry.source);
+  const bool is_dir = source != nullptr && source->kind == host::SourceFact::Kind::Directory;
+  switch (entry.kind) {
+    case FsKind::Cow:
+      if (!is_dir) {
+        return usage_error("make " + shown(entry.source) + " copy-on-write: it is no directory",
+                           "--file " + shown(entry.target) + "=@" + shown(entry.source) +
+                               " puts a copy of a file inside");
+      }
+      return cow_step(facts, entry.source, entry.target, Access::ReadWrite, plan);
+    case FsKind::Ro:
+      // A read-only overlay: sockets and FIFOs in it are dead. A tree with mounts below is bound.
+      if (is_dir && !host::has_mounts_below(facts.mounts, entry.source)) {
+        return cow_step(facts, entry.source, entry.target, Access::ReadOnly, plan);
+      }
+      [[fallthrough]];
+    case FsKind::Rw:
+      if (source != nullptr && !source->socket.empty() && !spec.unsafe.unsafe_sockets) {
+        return usage_error("share " + shown(entry.source) + ": it holds the socket " +
+                               shown(source->socket) + ", through which a task could reach the host",
+                           "name a directory without it, or pass --unsafe-sockets");
+      }
+      return MountStep{.kind = MountKind::Bind,
+                       .target = target,
+                       .source = entry.source,
+                       .access = entry.kind == FsKind::Ro ? Access::ReadOnly : Access::ReadWrite,
+                       .make_target = true,
+                       .target_is_file = !is_dir};
+    case FsKind::Device:
+      return MountStep{.kind = MountKind::Bind,
+                       .target = target,
+                       .source = entry.source,
+                       .devices = true,
+                       .make_target = true,
+                       .target_is_file = true};
+    case FsKind::Tmpfs:
+      return MountStep{.kind = MountKind::Tmpfs,
+                       .target = target,
+                       .size = entry.size > 0 ? entry.size : plan.layer_bytes,
+                       .mode = entry.mode.value_or(01777),
+                       .make_target = true};
+    case FsKind::File:
+    case FsKind::Dir:
+    case FsKind::Symlink:
+      return MountStep{.kind = MountKind::Nodes, .target = target, .skeleton = {node_of(entry)}};
+    case FsKind::Mask:
+      return MountStep{.kind = MountKind::Mask, .target = target, .optional = true};
+  }
+  return internal_error("plan a file system entry");
+}
+
+// Mount points that the skeleton can hold are made there: no step has to make them later.
+std::vector<std::string> skeleton_points(const std::string& project,
+                                         const host::HostFacts& facts) {
+  if (project.empty()) return {};
+  for (const host::TopEntry& entry : facts.top) {
+    if (is_within(project, "/" + entry.name)) return {};
+  }
+  return {relative(project)};
+}
+
+}  // namespace
+
+Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, const RootView& view,
+                       Plan& plan) {
+  Skeleton base;
+  add_base(base, plan.ids);
+  const std::vector<std::string> points = skeleton_points(view.project, facts);
+  switch (spec.root) {
+    case spec::RootKind::Host:
+      add_host_root(facts, view, std::move(base), points, plan);
+      break;
+    case spec::RootKind::Directory:
+      TRY(add_directory_root(spec.root_dir, facts, view, std::move(base), points, plan));
+      break;
+    case spec::RootKind::Empty:
+      add_empty_root(view, std::move(base), points, plan);
+      break;
+  }
+  plan.mounts.push_back(proc_step());
+  add_devices(plan);
+  TRY(add_project(spec, facts, view.project, plan));
+  for (const FsEntry& entry : spec.fs) {
+    plan.mounts.push_back(TRY(fs_step(entry, facts, spec, plan)));
+  }
+  add_proc_seals(plan);
+  return {};
+}
+
+}  // namespace mayfly::plan
