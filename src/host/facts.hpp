@@ -73,7 +73,7 @@ struct HostFacts {
   int landlock_abi = 0;                  // 0: none
   CgroupFacts cgroup;
   std::vector<SourceFact> sources;  // what the request's entries point to, by inspect_source()
-  std::string runtime_dir;  // where the registry lives (DESIGN 11)
+  std::string runtime_dir;          // where the registry lives (DESIGN 11)
 
   bool operator==(const HostFacts&) const = default;
 };

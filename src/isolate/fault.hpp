@@ -3,6 +3,7 @@
 // noexcept, allocates nothing, raw system calls only).
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 
 namespace mayfly::isolate {

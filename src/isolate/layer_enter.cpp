@@ -21,7 +21,7 @@ Fault enter(const Prepared& prepared, int* directory) noexcept {
   raw::close(fs_fd);
   if (mount < 0) return fault_of(mount);
   const int mount_fd = static_cast<int>(mount);
-  if (Fault fault = fault_of(raw::move_mount(mount_fd, AT_FDCWD, "/", 0))) return fault;
+  if (Fault fault = fault_of(raw::move_mount(mount_fd, AT_FDCWD, "/proc", 0))) return fault;
   if (Fault fault = fault_of(raw::fchdir(mount_fd))) return fault;
   raw::close(mount_fd);
   const long opened = raw::openat(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

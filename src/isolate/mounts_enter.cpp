@@ -147,8 +147,7 @@ long mask_dir(int there) noexcept {
   if (answer >= 0) answer = raw::fsconfig_string(fs.get(), "mode", "0555");
   if (answer >= 0) answer = raw::fsconfig_create(fs.get());
   if (answer < 0) return answer;
-  const Held mount(
-      raw::fsmount(fs.get(), kPlain | sys::kMountAttrRdonly | sys::kMountAttrNoexec));
+  const Held mount(raw::fsmount(fs.get(), kPlain | sys::kMountAttrRdonly | sys::kMountAttrNoexec));
   if (!mount) return mount.answer();
   return raw::move_mount(mount.get(), there, "", sys::kMoveMountTEmptyPath);
 }
@@ -171,7 +170,7 @@ long mask(const Mount& step, int root) noexcept {
   if (const long got = raw::statx(there.get(), "", AT_EMPTY_PATH, STATX_TYPE, &status); got < 0) {
     return got;
   }
-  return S_ISDIR(status.stx_mode) ? mask_dir(there.get()) : mask_file(there.get());
+  return (status.stx_mode & S_IFMT) == S_IFDIR ? mask_dir(there.get()) : mask_file(there.get());
 }
 
 // Makes what is at the target read-only with everything below it.

@@ -20,9 +20,11 @@ long set_capabilities(std::uint64_t mask, std::uint64_t inheritable) noexcept {
   return raw::capset(header, data);
 }
 
-// The kernel's last capability number is found by asking: EINVAL beyond it.
-long drop_bounding_set() noexcept {
+// Drops from the bounding set what is in `mask`. The kernel's last capability number is found by
+// asking: EINVAL beyond it.
+long drop_bounding_set(std::uint64_t mask) noexcept {
   for (unsigned capability = 0; capability < 64; ++capability) {
+    if ((mask >> capability & 1) == 0) continue;
     const long dropped = raw::prctl(PR_CAPBSET_DROP, capability);
     if (dropped == -EINVAL) return 0;
     if (dropped < 0) return dropped;
@@ -50,7 +52,6 @@ std::uint64_t known_capabilities() noexcept {
 }
 
 long become_init(const Capabilities& wanted) noexcept {
-  if (!wanted.change_ids) return 0;
   if (const long kept = raw::prctl(PR_SET_KEEPCAPS, 1); kept < 0) return kept;
   if (const long set = raw::setresgid(wanted.init_gid); set < 0) return set;
   return raw::setresuid(wanted.init_uid);
@@ -89,13 +90,20 @@ Fault new_session_keyring() noexcept {
 Fault drop_capabilities(const Capabilities& wanted) noexcept {
   if (wanted.keep_all) {
     const std::uint64_t all = known_capabilities();
-    if (Fault fault = fault_of(become_init(wanted))) return fault;
+    if (wanted.change_ids) {
+      if (Fault fault = fault_of(become_init(wanted))) return fault;
+    }
     if (Fault fault = fault_of(set_capabilities(all, all))) return fault;
     return fault_of(raise_ambient(all));
   }
-  if (Fault fault = fault_of(drop_bounding_set())) return fault;
-  if (Fault fault = fault_of(become_init(wanted))) return fault;
   const std::uint64_t kept = wanted.change_ids ? kInitCapabilities : 0;
+  if (Fault fault = fault_of(drop_bounding_set(~kept))) return fault;
+  if (wanted.change_ids) {
+    // What is to be inheritable must be in the bounding set when it is set, and only then go there.
+    if (Fault fault = fault_of(become_init(wanted))) return fault;
+    if (Fault fault = fault_of(set_capabilities(kept | 1ULL << CAP_SETPCAP, kept))) return fault;
+    if (Fault fault = fault_of(drop_bounding_set(kept))) return fault;
+  }
   if (Fault fault = fault_of(set_capabilities(kept, kept))) return fault;
   return fault_of(raise_ambient(kept));
 }

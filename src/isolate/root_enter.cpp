@@ -19,14 +19,20 @@ Fault enter(int root) noexcept {
 }
 
 Fault check_marker(int root) noexcept {
-  struct statx wanted = {};
-  struct statx found = {};
+  // "/" alone proves little: a lookup that begins there does not cross a mount on top of it, but
+  // one that comes back up by ".." does. Both must end at the very mount and inode of the new root.
+  static constexpr const char* kWaysToTheRoot[] = {"/", "/proc/..", "/.."};
   constexpr unsigned kMask = STATX_INO | STATX_MNT_ID;
+  struct statx wanted = {};
   if (Fault fault = fault_of(raw::statx(root, "", AT_EMPTY_PATH, kMask, &wanted))) return fault;
-  if (Fault fault = fault_of(raw::statx(AT_FDCWD, "/", 0, kMask, &found))) return fault;
-  const bool same = (wanted.stx_mask & STATX_MNT_ID) != 0 &&
-                    wanted.stx_mnt_id == found.stx_mnt_id && wanted.stx_ino == found.stx_ino;
-  return Fault{.error = same ? 0 : EXDEV};
+  for (const char* way : kWaysToTheRoot) {
+    struct statx found = {};
+    if (Fault fault = fault_of(raw::statx(AT_FDCWD, way, 0, kMask, &found))) return fault;
+    const bool same = (wanted.stx_mask & STATX_MNT_ID) != 0 &&
+                      wanted.stx_mnt_id == found.stx_mnt_id && wanted.stx_ino == found.stx_ino;
+    if (!same) return Fault{.error = EXDEV};
+  }
+  return {};
 }
 
 }  // namespace mayfly::isolate::root

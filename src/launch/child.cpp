@@ -1,5 +1,7 @@
 #include "launch/child.hpp"
 
+#include <csignal>
+
 #include "isolate/fds.hpp"
 #include "isolate/net.hpp"
 #include "isolate/root.hpp"

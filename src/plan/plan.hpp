@@ -66,19 +66,19 @@ enum class Access { ReadWrite, ReadOnly };
 struct Node {
   enum class Kind { Dir, File, Symlink, Whiteout };
   Kind kind = Kind::Dir;
-  std::string path;  // relative to the tree it belongs to
+  std::string path = {};  // relative to the tree it belongs to
   unsigned mode = 0755;
-  std::string data;         // File: content; Symlink: target
+  std::string data = {};    // File: content; Symlink: target
   bool task_owned = false;  // belongs to the task's ids, not to those that build the root
   bool operator==(const Node&) const = default;
 };
 
 struct MountStep {
   MountKind kind = MountKind::Overlay;
-  std::string target;               // relative to the new root; empty: the root itself
-  std::vector<std::string> lowers;  // Overlay: absolute host paths, top first
-  std::vector<Node> skeleton;       // Overlay: what a topmost lower of our own holds
-  std::string source;               // Bind: absolute host path
+  std::string target = {};               // relative to the new root; empty: the root itself
+  std::vector<std::string> lowers = {};  // Overlay: absolute host paths, top first
+  std::vector<Node> skeleton = {};       // Overlay: what a topmost lower of our own holds
+  std::string source = {};               // Bind: absolute host path
   Access access = Access::ReadWrite;
   bool id_mapped = false;         // Overlay, Bind: shift the host's ids into the sandbox's range
   bool must_be_writable = false;  // with id_mapped: refuse where the task could only read
@@ -101,9 +101,9 @@ enum class Enforcement { Enforced, Approximated, NotEnforced };
 
 // One line about how a promise or limit is kept on this host. Printed by doctor and the result.
 struct Note {
-  std::string what;
+  std::string what = {};
   Enforcement enforcement = Enforcement::Enforced;
-  std::string how;
+  std::string how = {};
   bool operator==(const Note&) const = default;
 };
 

@@ -12,7 +12,9 @@ namespace {
 using spec::FsEntry;
 using spec::FsKind;
 
-std::string relative(const std::string& absolute) { return absolute.substr(1); }
+std::string relative(const std::string& absolute) {
+  return absolute.substr(1);
+}
 
 // Directories of a skeleton, each made once and after its parents.
 class Skeleton {
@@ -22,7 +24,11 @@ class Skeleton {
     if (slash != std::string::npos) parent(path.substr(0, slash));
     const auto known = find(path);
     if (known == nodes_.end()) {
-      add({.kind = Node::Kind::Dir, .path = path, .mode = mode, .data = {}, .task_owned = task_owned});
+      add({.kind = Node::Kind::Dir,
+           .path = path,
+           .mode = mode,
+           .data = {},
+           .task_owned = task_owned});
     }
   }
   void add(Node node) { nodes_.push_back(std::move(node)); }
@@ -51,7 +57,8 @@ constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom",
 // What every root has, whatever it is made from.
 void add_base(Skeleton& root, const Ids& ids) {
   root.dir("dev");
-  for (const char* device : kDevices) root.file(std::string("dev/") + device, 0666);
+  for (const char* device : kDevices)
+    root.file(std::string("dev/") + device, 0666);
   root.dir("dev/pts");
   root.dir("dev/shm", 01777);
   root.link("dev/ptmx", "pts/ptmx");
@@ -67,7 +74,9 @@ void add_base(Skeleton& root, const Ids& ids) {
   root.dir(relative(ids.home), 0700, true);
 }
 
-MountStep proc_step() { return {.kind = MountKind::Proc, .target = "proc"}; }
+MountStep proc_step() {
+  return {.kind = MountKind::Proc, .target = "proc"};
+}
 
 void add_devices(Plan& plan) {
   for (const char* device : kDevices) {
@@ -82,18 +91,20 @@ void add_devices(Plan& plan) {
 
 // /proc entries that tell about the host or change it. Most refuse an unmapped id by themselves;
 // the masks hold for every id.
-constexpr const char* kMasked[] = {"keys",     "key-users",   "kcore",         "kmsg",
-                                   "kallsyms", "timer_list",  "sysrq-trigger", "sched_debug",
-                                   "acpi",     "latency_stats", "interrupts",  "scsi",
-                                   "asound",   "fs"};
+constexpr const char* kMasked[] = {
+    "keys",       "key-users",     "kcore",       "kmsg", "kallsyms",
+    "timer_list", "sysrq-trigger", "sched_debug", "acpi", "latency_stats",
+    "interrupts", "scsi",          "asound",      "fs"};
 constexpr const char* kReadOnlyDirs[] = {"sys", "irq", "bus"};
 
 void add_proc_seals(Plan& plan) {
   const auto seal = [&](MountKind kind, const char* name) {
     plan.seals.push_back({.kind = kind, .target = std::string("proc/") + name, .optional = true});
   };
-  for (const char* name : kMasked) seal(MountKind::Mask, name);
-  for (const char* name : kReadOnlyDirs) seal(MountKind::ReadOnly, name);
+  for (const char* name : kMasked)
+    seal(MountKind::Mask, name);
+  for (const char* name : kReadOnlyDirs)
+    seal(MountKind::ReadOnly, name);
 }
 
 // A directory of the host at the same place inside, its writes on the layer. A directory with
@@ -141,9 +152,9 @@ void add_host_root(const host::HostFacts& facts, const RootView& view, Skeleton 
       root.dir(entry.name);
     }
   }
-  for (const std::string& point : points) root.dir(point);
-  plan.mounts.push_back(
-      {.kind = MountKind::Overlay, .target = "", .skeleton = root.take()});
+  for (const std::string& point : points)
+    root.dir(point);
+  plan.mounts.push_back({.kind = MountKind::Overlay, .target = "", .skeleton = root.take()});
   for (const host::TopEntry& entry : facts.top) {
     if (entry.kind == host::TopEntry::Kind::Symlink || entry.empty) continue;
     const std::string path = "/" + entry.name;
@@ -170,7 +181,8 @@ Result<void> add_directory_root(const std::string& dir, const host::HostFacts& f
     placed.path = "etc/" + node.path;
     root.add(std::move(placed));
   }
-  for (const std::string& point : points) root.dir(point);
+  for (const std::string& point : points)
+    root.dir(point);
   // Our skeleton is the top layer: whatever the directory holds at /dev, /proc or /etc/resolv.conf,
   // a link included, lies below it.
   plan.mounts.push_back({.kind = MountKind::Overlay,
@@ -189,16 +201,17 @@ void add_empty_root(const RootView& view, Skeleton root, const std::vector<std::
     placed.path = "etc/" + node.path;
     root.add(std::move(placed));
   }
-  for (const std::string& point : points) root.dir(point);
+  for (const std::string& point : points)
+    root.dir(point);
   plan.mounts.push_back({.kind = MountKind::Overlay, .target = "", .skeleton = root.take()});
 }
 
 Result<MountStep> cow_step(const host::HostFacts& facts, const std::string& source,
                            const std::string& target, Access access, const Plan& plan) {
   if (host::has_mounts_below(facts.mounts, source)) {
-    return usage_error("make " + shown(source) +
-                           " copy-on-write: other file systems are mounted below it",
-                       "name it with --rw (live) or --ro, or its parts with --cow");
+    return usage_error(
+        "make " + shown(source) + " copy-on-write: other file systems are mounted below it",
+        "name it with --rw (live) or --ro, or its parts with --cow");
   }
   return MountStep{.kind = MountKind::Overlay,
                    .target = relative(target),
@@ -273,7 +286,8 @@ Result<MountStep> fs_step(const FsEntry& entry, const host::HostFacts& facts,
     case FsKind::Rw:
       if (source != nullptr && !source->socket.empty() && !spec.unsafe.unsafe_sockets) {
         return usage_error("share " + shown(entry.source) + ": it holds the socket " +
-                               shown(source->socket) + ", through which a task could reach the host",
+                               shown(source->socket) +
+                               ", through which a task could reach the host",
                            "name a directory without it, or pass --unsafe-sockets");
       }
       return MountStep{.kind = MountKind::Bind,
@@ -306,8 +320,7 @@ Result<MountStep> fs_step(const FsEntry& entry, const host::HostFacts& facts,
 }
 
 // Mount points that the skeleton can hold are made there: no step has to make them later.
-std::vector<std::string> skeleton_points(const std::string& project,
-                                         const host::HostFacts& facts) {
+std::vector<std::string> skeleton_points(const std::string& project, const host::HostFacts& facts) {
   if (project.empty()) return {};
   for (const host::TopEntry& entry : facts.top) {
     if (is_within(project, "/" + entry.name)) return {};
