@@ -61,15 +61,18 @@ struct HostFacts {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<gid_t> groups;  // supplementary, without gid
-  bool owns_all_ids = false;  // uid 0 with every id mapped: may give a throwaway range
+  bool owns_all_ids = false;  // uid 0 that may map a throwaway range: all ids are in its map, and
+                              // it has CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN
   std::vector<MountPoint> mounts;
   std::vector<TopEntry> top;  // /usr /bin /sbin /lib* /etc /opt, as far as they exist
   std::vector<PasswdEntry> passwd;
   std::vector<GroupEntry> group;
-  std::vector<std::string> etc_private;  // entries of /etc not readable by everyone, e.g. "shadow"
+  std::vector<std::string> etc_private;  // entries of /etc not readable by everyone: "shadow"
   std::string working_dir;               // of the caller; empty if it is deleted or unreadable
   std::string work_tree;                 // the enclosing git work tree, or empty
   std::string home;                      // the caller's home by passwd, or by HOME; may be empty
+  std::string env_home;                  // HOME, if it names another directory than passwd
+  std::uint64_t stack_bytes = 8u << 20;  // RLIMIT_STACK, soft: bounds argv and the environment
   int landlock_abi = 0;                  // 0: none
   CgroupFacts cgroup;
   std::vector<SourceFact> sources;  // what the request's entries point to, by inspect_source()
@@ -78,8 +81,14 @@ struct HostFacts {
   bool operator==(const HostFacts&) const = default;
 };
 
+// Whose eyes etc_private protects from.
+enum class EtcCheck {
+  ForCaller,   // what matters for the ids that this caller's tasks get (nothing for root)
+  ForHostIds,  // the task keeps the caller's id (--unsafe-ids=host): all of /etc is looked through
+};
+
 // Reads the facts that a start needs. Fails only on what no start can do without (no /proc).
-[[nodiscard]] Result<HostFacts> gather();
+[[nodiscard]] Result<HostFacts> gather(EtcCheck etc = EtcCheck::ForCaller);
 
 // True if some mount of the table lies strictly below `path`.
 [[nodiscard]] bool has_mounts_below(const std::vector<MountPoint>& mounts, const std::string& path);

@@ -63,27 +63,36 @@ enum class Kind : std::uint32_t {
   Go = 1,  // id maps are written: go on
   // child half → parent; carries one descriptor: the root directory of the layer
   Ready,
-  // child half or init → supervisor: step, index, error. The sender exits after it.
+  // child half or init → supervisor: step, index, error. The sender exits after it. Where init
+  // refuses a request (Step::InitRequest), text = the field that is wrong.
   Failed,
   // init → supervisor: init runs, its deadline is armed
   InitReady,
-  // supervisor → init; carries memfd, stdin, stdout, stderr (in that order)
+  // supervisor → init; slot = a free one; carries memfd, stdin, stdout, stderr (in that order).
+  // One at a time: the next Spawn follows the Started or ExecFailed of the last.
   Spawn,
-  // init → supervisor: the task was executed. value = its pid inside. Carries its pidfd.
+  // init → supervisor: the task in slot was executed. value = its pid inside. Carries its pidfd.
   Started,
-  // init → supervisor: the task could not be executed. step, error, index = which path candidate
-  // was tried last, text = the interpreter that is missing, if that is the reason.
+  // init → supervisor: the task in slot could not be executed. step, error, index = which path
+  // candidate (TaskExec) or limit (TaskRlimit) failed, text = the interpreter that is missing, if
+  // that is the reason. error 0: it was killed in that step, value = the signal. After that of the
+  // main task init exits.
   ExecFailed,
-  // init → supervisor: the main process ended. value = wait status as waitid gives it:
-  // index = si_code (CLD_EXITED, CLD_KILLED, CLD_DUMPED), value = si_status
+  // init → supervisor: the task in slot ended. As waitid gives it: index = si_code (CLD_EXITED,
+  // CLD_KILLED, CLD_DUMPED), value = si_status. After that of the main task init exits, unless
+  // linger was asked for.
   Exited,
   // init → supervisor: no process but init is left (sent only if Spawn asked for linger)
   Drained,
-  // supervisor → init: value = signal number for the task's process group
+  // supervisor → init: value = signal number for the process group of the task in slot
   Signal,
-  // supervisor → init: value = nanoseconds from now until init's own key turns
+  // supervisor → init: value = nanoseconds from now until init's own key turns. 0: never
   Deadline,
 };
+
+// The tasks of one sandbox: slot 0 is the main task, the others are executed beside it.
+inline constexpr std::uint32_t kMainSlot = 0;
+inline constexpr std::uint32_t kMostSlots = 64;
 
 struct Message {
   Kind kind = Kind::Go;
@@ -91,9 +100,19 @@ struct Message {
   std::uint32_t index = 0;
   std::int32_t error = 0;  // errno, positive
   std::int64_t value = 0;
-  char text[232] = {};  // NUL-terminated where used
+  std::uint32_t slot = kMainSlot;  // which task of this sandbox
+  char text[228] = {};             // NUL-terminated where used
 };
 static_assert(sizeof(Message) == 256);
+
+// How init exits. The kernel kills what is left in the sandbox, whichever it is.
+enum InitExit : int {
+  kInitDone = 0,        // the main task ended, or could not be executed, and that was reported
+  kInitOrphan = 101,    // the supervisor died or hung up
+  kInitDeadline = 102,  // init's own key turned
+  kInitBroken = 103,    // a call that init needs failed, or a report could not be sent
+  kInitRefused = 104,   // the supervisor broke the protocol
+};
 
 // The set-up deadline that init arms at entry, until the first Spawn replaces it. CLOCK_BOOTTIME.
 inline constexpr std::int64_t kSetupDeadlineNs = 30'000'000'000;

@@ -1,0 +1,139 @@
+#include "host/caller.hpp"
+
+#include <linux/capability.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/text.hpp"
+#include "host/accounts.hpp"
+#include "sys/files.hpp"
+
+namespace mayfly::host {
+namespace {
+
+constexpr std::size_t kMostProcBytes = 1u << 20;
+
+// Ids that a throwaway range may use (DESIGN 9).
+constexpr std::uint32_t kFirstThrowaway = 0x80000, kLastThrowaway = 0x6FFFFFFF;
+
+// Our effective capabilities as a bit mask; 0 if the kernel does not say.
+std::uint64_t effective_capabilities() {
+  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data = {};
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return 0;
+  return data[0].effective | std::uint64_t{data[1].effective} << 32;
+}
+
+Result<bool> owns_all_ids(std::string& buffer) {
+  constexpr std::uint64_t kNeeded = 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_SYS_ADMIN;
+  if ((effective_capabilities() & kNeeded) != kNeeded) return false;
+  for (const char* map : {"/proc/self/uid_map", "/proc/self/gid_map"}) {
+    const auto text = TRY(sys::read_whole_file(AT_FDCWD, map, buffer, kMostProcBytes));
+    if (!map_covers(text, kFirstThrowaway, kLastThrowaway)) return false;
+  }
+  return true;
+}
+
+Result<std::vector<gid_t>> supplementary_groups(gid_t own) {
+  std::vector<gid_t> groups(32);
+  for (;;) {
+    const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+    if (count >= 0) {
+      groups.resize(static_cast<std::size_t>(count));
+      std::erase(groups, own);
+      return groups;
+    }
+    if (errno != EINVAL || groups.size() >= 65536) {  // NGROUPS_MAX
+      return Error{.kind = ErrorKind::Setup,
+                   .sys_errno = errno,
+                   .action = "list the caller's groups",
+                   .call = "getgroups(" + std::to_string(groups.size()) + ")",
+                   .hint = {}};
+    }
+    groups.resize(65536);
+  }
+}
+
+// The path without symbolic links; as given, only tidied, if it cannot be opened. One open and a
+// readlink, where realpath() asks for every component.
+std::string physical(const std::string& path) {
+  const auto directory = sys::openat(AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY);
+  if (!directory) return normal_path(path);
+  const std::string link = "/proc/self/fd/" + std::to_string(directory->get());
+  auto resolved = sys::readlinkat(AT_FDCWD, link.c_str());
+  return resolved ? std::move(*resolved) : normal_path(path);
+}
+
+// The nearest directory at or above `from` that holds a `.git` directory or file (a worktree or
+// submodule has a file). The homes and what lies above them are never asked. As with git itself,
+// a `.git` that belongs to somebody else does not count: one planted in a shared directory must not
+// widen what the task sees.
+std::string enclosing_work_tree(const HostFacts& facts) {
+  for (std::string at = facts.working_dir; at.size() > 1; at.resize(at.rfind('/'))) {
+    if (is_within(facts.home, at) || is_within(facts.env_home, at)) return {};
+    const auto found = sys::lookup(AT_FDCWD, (at + "/.git").c_str());
+    if (!found || !*found) continue;
+    const sys::FileInfo& git = **found;
+    const bool is_git = git.type == sys::FileType::Directory || git.type == sys::FileType::Regular;
+    if (is_git && (git.uid == facts.uid || git.uid == 0 || facts.uid == 0)) return at;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool map_covers(std::string_view map, std::uint32_t first, std::uint32_t last) {
+  for (std::string_view line : split(map, '\n')) {
+    std::array<std::uint64_t, 3> number = {};  // inside outside count
+    std::size_t count = 0;
+    for (std::string_view word : split(line, ' ')) {
+      if (word.empty() || count == number.size()) continue;
+      std::from_chars(word.data(), word.data() + word.size(), number[count++]);
+    }
+    if (count == 3 && number[0] <= first && number[0] + number[2] > last) return true;
+  }
+  return false;
+}
+
+Result<void> read_ids(HostFacts& facts, std::string& buffer) {
+  facts.uid = ::geteuid();
+  facts.gid = ::getegid();
+  facts.groups = TRY(supplementary_groups(facts.gid));
+  facts.owns_all_ids = facts.uid == 0 && TRY(owns_all_ids(buffer));
+  rlimit stack = {};
+  if (::getrlimit(RLIMIT_STACK, &stack) == 0) facts.stack_bytes = stack.rlim_cur;
+  return {};
+}
+
+void read_places(HostFacts& facts) {
+  auto working_dir = sys::getcwd();
+  if (working_dir) facts.working_dir = std::move(*working_dir);
+
+  const char* env_home = std::getenv("HOME");
+  const PasswdEntry* caller = find_user(facts.passwd, facts.uid);
+  const bool has_env_home = env_home != nullptr && env_home[0] == '/';
+  if (caller != nullptr && !caller->home.empty() && caller->home[0] == '/') {
+    facts.home = physical(caller->home);
+    if (has_env_home && caller->home != env_home) facts.env_home = physical(env_home);
+  } else if (has_env_home) {
+    facts.home = physical(env_home);
+  }
+  facts.work_tree = enclosing_work_tree(facts);
+}
+
+std::string runtime_dir(uid_t uid, const char* xdg_runtime_dir) {
+  if (uid == 0) return "/run/mayfly";
+  if (xdg_runtime_dir != nullptr && xdg_runtime_dir[0] == '/') {
+    return normal_path(std::string(xdg_runtime_dir) + "/mayfly");
+  }
+  return "/tmp/mayfly-" + std::to_string(uid);
+}
+
+}  // namespace mayfly::host

@@ -1,0 +1,23 @@
+// Who calls and from where: ids and what they own, the working directory, its git work tree, home.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "host/facts.hpp"
+
+namespace mayfly::host {
+
+// True if one line of a uid_map or gid_map maps every id from `first` to `last`.
+[[nodiscard]] bool map_covers(std::string_view map, std::uint32_t first, std::uint32_t last);
+
+// uid, gid, groups, owns_all_ids and stack_bytes. `buffer` is for the files read on the way.
+[[nodiscard]] Result<void> read_ids(HostFacts& facts, std::string& buffer);
+
+// working_dir, home, env_home and work_tree; needs uid and passwd.
+void read_places(HostFacts& facts);
+
+// Where the registry lives (DESIGN 11), from the caller's uid and XDG_RUNTIME_DIR (null: unset).
+[[nodiscard]] std::string runtime_dir(uid_t uid, const char* xdg_runtime_dir);
+
+}  // namespace mayfly::host

@@ -1,0 +1,108 @@
+// gather(): the facts that every start needs. This is the hot path: some fifty system calls, one
+// read buffer for all files. KERNEL.md has no part in it: nothing is concluded from a version.
+#include "host/facts.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "base/fd.hpp"
+#include "host/accounts.hpp"
+#include "host/caller.hpp"
+#include "host/etc_scan.hpp"
+#include "host/mounts.hpp"
+#include "sys/files.hpp"
+#include "sys/kernel.hpp"
+#include "sys/raw.hpp"
+
+namespace mayfly::host {
+namespace {
+
+constexpr std::size_t kMostMountBytes = 16u << 20;  // the kernel allows 100,000 mounts
+constexpr std::size_t kMostAccountBytes = 16u << 20;
+constexpr std::size_t kMostProcBytes = 1u << 20;
+
+// What the `host` root view may show of the host's root directory.
+constexpr std::array kTopNames = {"usr",   "bin",    "sbin", "lib", "lib32",
+                                  "lib64", "libx32", "etc",  "opt"};
+
+Result<std::vector<TopEntry>> top_entries() {
+  std::vector<TopEntry> top;
+  for (const char* name : kTopNames) {
+    const std::string path = std::string("/") + name;
+    auto link = sys::readlinkat(AT_FDCWD, path.c_str());
+    if (link) {
+      top.push_back({.name = name, .kind = TopEntry::Kind::Symlink, .link = std::move(*link)});
+      continue;
+    }
+    if (link.error().sys_errno == ENOENT) continue;
+    if (link.error().sys_errno != EINVAL) return std::move(link).error();
+    // It is no link. What cannot be listed (EACCES) may hold something, so it is not empty; what is
+    // neither link nor directory (ENOTDIR) is not shown.
+    const auto directory = sys::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
+    if (!directory && directory.error().sys_errno == ENOTDIR) continue;
+    const bool empty =
+        directory && TRY(sys::DirectoryReader(*directory, path).next()).name == nullptr;
+    top.push_back({.name = name, .kind = TopEntry::Kind::Directory, .link = {}, .empty = empty});
+  }
+  return top;
+}
+
+// A file that may be missing: then it is empty.
+Result<std::string_view> read_optional(const char* path, std::string& buffer, std::size_t most) {
+  auto text = sys::read_whole_file(AT_FDCWD, path, buffer, most);
+  if (!text && text.error().sys_errno == ENOENT) return std::string_view();
+  return text;
+}
+
+Result<std::vector<MountPoint>> mount_table(std::string& buffer) {
+  auto text = sys::read_whole_file(AT_FDCWD, "/proc/self/mountinfo", buffer, kMostMountBytes);
+  if (!text) {
+    Error error = std::move(text).error();
+    error.kind = ErrorKind::HostUnsupported;
+    error.hint = "mayfly needs /proc: mount it, or start the container with it";
+    return error;
+  }
+  return parse_mountinfo(*text);
+}
+
+Result<CgroupFacts> cgroup_facts(const std::vector<MountPoint>& mounts, std::string& buffer) {
+  CgroupFacts facts =
+      find_cgroup(mounts, TRY(read_optional("/proc/self/cgroup", buffer, kMostProcBytes)));
+  if (facts.mount.empty()) return facts;
+  // A child is made in the directory, and a process gets into it only if it may leave ours.
+  const std::string own = own_cgroup_dir(facts);
+  facts.writable = sys::may_access(AT_FDCWD, own.c_str(), W_OK) &&
+                   sys::may_access(AT_FDCWD, (own + "/cgroup.procs").c_str(), W_OK);
+  return facts;
+}
+
+int landlock_abi() {
+  const long abi =
+      sys::raw::call(__NR_landlock_create_ruleset, 0, 0, sys::kLandlockCreateRulesetVersion);
+  return abi > 0 ? static_cast<int>(abi) : 0;
+}
+
+}  // namespace
+
+Result<HostFacts> gather(EtcCheck etc) {
+  HostFacts facts;
+  std::string buffer;
+  facts.mounts = TRY(mount_table(buffer));
+  facts.cgroup = TRY(cgroup_facts(facts.mounts, buffer));
+  TRY(read_ids(facts, buffer));
+  facts.passwd = parse_passwd(TRY(read_optional("/etc/passwd", buffer, kMostAccountBytes)));
+  facts.group = parse_group(TRY(read_optional("/etc/group", buffer, kMostAccountBytes)));
+  read_places(facts);
+  facts.top = TRY(top_entries());
+  const EtcScan scan = etc == EtcCheck::ForHostIds ? EtcScan::Whole : needed_scan(facts);
+  facts.etc_private = TRY(private_entries("/etc", scan));
+  facts.landlock_abi = landlock_abi();
+  facts.runtime_dir = runtime_dir(facts.uid, std::getenv("XDG_RUNTIME_DIR"));
+  return facts;
+}
+
+}  // namespace mayfly::host
