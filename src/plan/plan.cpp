@@ -1,0 +1,132 @@
+#include "plan/plan.hpp"
+
+#include <sys/resource.h>
+
+#include <string>
+#include <string_view>
+
+#include "plan/command.hpp"
+#include "plan/environment.hpp"
+#include "plan/etc_files.hpp"
+#include "plan/identity.hpp"
+#include "plan/project.hpp"
+#include "plan/root_view.hpp"
+
+namespace mayfly::plan {
+namespace {
+
+// True if the task's processes belong to the host's root, whom no process limit holds.
+bool is_host_root(const Ids& ids, const host::HostFacts& facts) {
+  return facts.uid == 0 && !ids.range;
+}
+
+void add_limits(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
+  plan.layer_bytes = spec.layer_bytes;
+  plan.layer_inodes = spec.layer_inodes;
+  // 1 and not 0: with 0 the kernel would still run a core_pattern that begins with '|'.
+  plan.rlimits.push_back({.resource = RLIMIT_CORE, .soft = 1, .hard = 1});
+  if (spec.pids == 0) return;
+  plan.rlimits.push_back({.resource = RLIMIT_NPROC, .soft = spec.pids, .hard = spec.pids});
+  const bool real = !is_host_root(plan.ids, facts);
+  plan.notes.push_back(
+      {.what = "pids",
+       .enforcement = real ? Enforcement::Enforced : Enforcement::NotEnforced,
+       .how = real ? "RLIMIT_NPROC " + std::to_string(spec.pids) + " in the user namespace"
+                   : "RLIMIT_NPROC does not hold for the host's root (--unsafe-ids=host)"});
+}
+
+void add_rights(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
+  const bool nesting = spec.unsafe.unsafe_nesting;
+  plan.ban_user_namespaces = !nesting;
+  plan.drop_capabilities = !spec.unsafe.unsafe_keep_caps;
+  plan.filter = nesting ? Filter::Nesting : Filter::Default;
+  plan.new_session_keyring = facts.owns_all_ids;
+  // Landlock refuses mounts, which nested sandboxes need.
+  plan.landlock_abi = nesting ? 0 : facts.landlock_abi;
+  if (plan.landlock_abi > 0) {
+    plan.notes.push_back({.what = "landlock",
+                          .enforcement = Enforcement::Enforced,
+                          .how = "ABI " + std::to_string(plan.landlock_abi)});
+  } else {
+    plan.notes.push_back({.what = "landlock",
+                          .enforcement = Enforcement::NotEnforced,
+                          .how = nesting ? "off for nested sandboxes (--unsafe-nesting)"
+                                         : "this kernel has none: regular files on descriptors 0-2 "
+                                           "are relayed by pipes instead"});
+  }
+}
+
+void add_cgroup(const host::HostFacts& facts, Plan& plan) {
+  const host::CgroupFacts& cgroup = facts.cgroup;
+  if (cgroup.writable) {
+    plan.cgroup_parent = cgroup.own == "/" ? cgroup.mount : cgroup.mount + cgroup.own;
+    return;
+  }
+  plan.cgroup_reason = cgroup.mount.empty() ? "no cgroup v2 tree is mounted"
+                                            : "the caller's own cgroup is not writable for it";
+}
+
+void add_group_note(const host::HostFacts& facts, Plan& plan) {
+  if (!plan.ids.deny_setgroups || facts.groups.empty()) return;
+  std::string list;
+  for (const gid_t group : facts.groups) {
+    list += (list.empty() ? "" : " ") + std::to_string(group);
+  }
+  plan.notes.push_back(
+      {.what = "groups",
+       .enforcement = Enforcement::NotEnforced,
+       .how = "an ordinary caller's supplementary groups cannot be dropped: " + list});
+}
+
+// Directories that the sandbox shows under the path they have on the host.
+std::vector<std::string> same_paths(const spec::Spec& spec, const host::HostFacts& facts,
+                                    const std::string& project) {
+  std::vector<std::string> paths;
+  if (!project.empty()) paths.push_back(project);
+  if (spec.root == spec::RootKind::Host) {
+    for (const host::TopEntry& entry : facts.top) {
+      if (entry.kind == host::TopEntry::Kind::Directory) paths.push_back("/" + entry.name);
+    }
+  }
+  for (const spec::FsEntry& entry : spec.fs) {
+    if (entry.source == entry.target && !entry.source.empty()) paths.push_back(entry.target);
+  }
+  return paths;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
+                       const std::vector<std::string>& caller_env) {
+  TRY(spec::validate(spec));
+  Plan plan;
+  plan.ids = TRY(choose_ids(spec, facts));
+  plan.hostname = spec.hostname;
+  add_limits(spec, facts, plan);
+  add_rights(spec, facts, plan);
+  add_cgroup(facts, plan);
+  add_group_note(facts, plan);
+
+  RootView view;
+  view.etc_files = TRY(etc_files(facts, plan.ids, spec.hostname));
+  if (spec.project != spec::ProjectMode::None && spec.root == spec::RootKind::Host) {
+    const Project project = TRY(choose_project(spec, facts));
+    view.project = project.dir;
+    plan.notes.push_back(
+        {.what = "project",
+         .enforcement = Enforcement::Enforced,
+         .how = project.dir.empty() ? project.why : project.dir + ": " + project.why});
+  }
+  TRY(plan_root(spec, facts, view, plan));
+
+  plan.argv = spec.argv;
+  plan.env = TRY(task_environment(spec, plan.ids, caller_env, Terminal::None));
+  plan.chdir = TRY(start_dir(spec, facts, plan.ids, same_paths(spec, facts, view.project)));
+  plan.program_paths = program_paths(spec.argv.front(), plan.env, plan.chdir);
+  plan.umask = spec.umask;
+  plan.linger = spec.linger;
+  TRY(check_exec_size(plan.argv, plan.env, facts.stack_bytes));
+  return plan;
+}
+
+}  // namespace mayfly::plan
