@@ -1,3 +1,71 @@
-int main() {
-  return 125;
+// mayfly: finds the verb, reads its options, does it.
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/help.hpp"
+#include "cli/say.hpp"
+#include "cli/verbs.hpp"
+#include "sys/files.hpp"
+
+namespace {
+
+using namespace mayfly;
+using namespace mayfly::cli;
+
+int refuse(const Request&, const Error& error) {
+  say(complaint(error));
+  return kFailed;
+}
+
+struct Command {
+  const Verb* verb;
+  int (*body)(const Request& request);
+  int (*refused)(const Request& request, const Error& error) = refuse;
+};
+
+constexpr Command kCommands[] = {
+    {&kRunVerb, run, refuse_run}, {&kDoctorVerb, doctor},
+    {&kFeaturesVerb, features},   {&kGcVerb, gc},
+    {&kVersionVerb, version},     {&kHelpVerb, help},
+};
+
+Error unknown_verb(std::string_view word) {
+  if (word.substr(0, 1) == "-") {
+    return usage_error("read the command line: " + shown(word) + " is not a verb",
+                       "options follow the verb, as in mayfly run --ttl 5m make");
+  }
+  std::vector<std::string_view> names;
+  for (const Verb* verb : verbs())
+    names.emplace_back(verb->name);
+  const std::string_view name = nearest(word, names);
+  return usage_error("read the command line: unknown verb " + shown(word),
+                     name.empty() ? "mayfly run COMMAND runs a command; mayfly --help lists verbs"
+                                  : "did you mean " + std::string(name) + "?");
+}
+
+int execute(const Command& command, std::span<char* const> args) {
+  Request request;
+  if (Result<std::string> dir = sys::getcwd()) request.working_dir = *std::move(dir);
+  const Result<void> parsed = parse(*command.verb, args, request);
+  if (!parsed) return command.refused(request, parsed.error());
+  return request.help ? print(verb_help(*command.verb)) : command.body(request);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::span<char* const> args(argv, static_cast<std::size_t>(argc));
+  if (args.size() < 2) {
+    return refuse({}, usage_error("start: no verb was given", "mayfly --help lists the verbs"));
+  }
+  std::string_view word = args[1];
+  if (word == "--help" || word == "-h") return print(overview());
+  if (word == "--version") word = kVersionVerb.name;
+  for (const Command& command : kCommands) {
+    if (word == command.verb->name) return execute(command, args.subspan(1));
+  }
+  return refuse({}, unknown_verb(word));
 }

@@ -1,0 +1,141 @@
+#include "cli/docs.hpp"
+
+#include <cstddef>
+
+#include "base/text.hpp"
+#include "cli/verbs.hpp"
+
+namespace mayfly::cli {
+namespace {
+
+// Text as roff shows it unchanged; `literal` becomes bold.
+std::string roff(std::string_view text) {
+  std::string out;
+  bool literal = false;
+  for (char c : text) {
+    switch (c) {
+      case '\\':
+        out += "\\e";
+        break;
+      case '-':
+        out += "\\-";
+        break;
+      case '\'':
+        out += "\\(aq";
+        break;
+      case '`':
+        literal = !literal;
+        out += literal ? "\\fB" : "\\fR";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+// Paragraphs split by empty lines, each sentence on a line of its own as mdoc wants it.
+std::string roff_paragraphs(std::string_view text) {
+  std::string out;
+  std::string line;
+  const auto end_line = [&] {
+    if (line.empty()) return;
+    if (line[0] == '.') out += "\\&";
+    out += roff(line) + "\n";
+    line.clear();
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 2) == "\n\n") {
+      end_line();
+      out += ".Pp\n";
+      ++i;
+    } else if (text.substr(i, 2) == ". ") {
+      line += '.';
+      end_line();
+      ++i;
+    } else {
+      line += text[i] == '\n' ? ' ' : text[i];
+    }
+  }
+  end_line();
+  return out;
+}
+
+void add_option(std::string& out, const Option& option) {
+  out += ".It";
+  if (option.letter != 0) out += std::string(" Fl ") + option.letter + " ,";
+  out += " Fl " + roff("-" + std::string(option.name));
+  if (option.argument != nullptr) out += " Ar \\&" + roff(option.argument);
+  out += "\n" + roff_paragraphs(option.man);
+  if (option.isolation == Isolation::Weakened) out += "This weakens the isolation.\n";
+}
+
+}  // namespace
+
+std::string man_options(const Verb& verb) {
+  const bool grouped = std::string_view(verb.options.front().group) != verb.options.back().group;
+  std::string out;
+  std::string_view group;
+  for (const Option& option : verb.options) {
+    if (group != option.group) {
+      if (!group.empty() && grouped) out += ".El\n";
+      if (grouped) out += ".Ss " + roff(option.group) + "\n";
+      if (group.empty() || grouped) out += ".Bl -tag -width Ds\n";
+      group = option.group;
+    }
+    add_option(out, option);
+  }
+  return out + ".El\n";
+}
+
+std::string man_verbs() {
+  std::string out = ".Bl -tag -width features\n";
+  for (const Verb* verb : verbs()) {
+    out += ".It Cm " + std::string(verb->name) + "\n" + roff(verb->summary) + ".\n";
+  }
+  return out + ".El\n";
+}
+
+std::string bash_table() {
+  std::string names;
+  std::string cases;
+  for (const Verb* verb : verbs()) {
+    names += (names.empty() ? "" : " ") + std::string(verb->name);
+    std::string flags;
+    std::string taking = "|";
+    for (const Option& option : verb->options) {
+      flags += (flags.empty() ? "--" : " --") + std::string(option.name);
+      if (option.argument == nullptr) continue;
+      taking += "--" + std::string(option.name) + "|";
+      if (option.letter != 0) taking += std::string("-") + option.letter + "|";
+    }
+    cases += "    " + std::string(verb->name) + ")\n      flags='" + flags + "'\n      taking='" +
+             taking + "'\n      ;;\n";
+  }
+  return "  verbs='" + names + "'\n  case ${COMP_WORDS[1]} in\n" + cases + "  esac\n";
+}
+
+Result<std::string> fill_template(std::string_view text) {
+  std::string out;
+  for (std::string_view line : split(text, '\n')) {
+    if (line.size() < 2 || line.front() != '@' || line.back() != '@') {
+      out += std::string(line) + "\n";
+      continue;
+    }
+    const auto words = split(line.substr(1, line.size() - 2), ' ');
+    const Verb* verb = words.size() == 2 && words[0] == "OPTIONS" ? find_verb(words[1]) : nullptr;
+    if (verb != nullptr) {
+      out += man_options(*verb);
+    } else if (words.size() == 1 && words[0] == "VERBS") {
+      out += man_verbs();
+    } else if (words.size() == 1 && words[0] == "BASH_TABLE") {
+      out += bash_table();
+    } else {
+      return usage_error("replace the mark " + shown(line) + ": nothing is known by that name");
+    }
+  }
+  out.pop_back();  // split() sees an empty line after the last newline
+  return out;
+}
+
+}  // namespace mayfly::cli

@@ -1,0 +1,27 @@
+// Docs: man pages and shell completion from the tables, when the program is built. The program
+// itself does not contain this.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "cli/options.hpp"
+
+namespace mayfly::cli {
+
+// The options of a verb as an mdoc(7) list, with a subsection for each group if there are several.
+[[nodiscard]] std::string man_options(const Verb& verb);
+
+// The verbs as an mdoc(7) list.
+[[nodiscard]] std::string man_verbs();
+
+// What a bash completion script needs to know: sets verbs to all names, and flags and taking
+// (those with an argument, "|--root|-e|") to the options of the verb in COMP_WORDS[1].
+[[nodiscard]] std::string bash_table();
+
+// A template with its marks replaced. A mark is a line of its own: "@OPTIONS run@", "@VERBS@",
+// "@BASH_TABLE@". One that is not known is an error.
+[[nodiscard]] Result<std::string> fill_template(std::string_view text);
+
+}  // namespace mayfly::cli

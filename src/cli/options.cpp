@@ -1,0 +1,157 @@
+#include "cli/options.hpp"
+
+#include <getopt.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace mayfly::cli {
+namespace {
+
+constexpr std::size_t kMostOptions = 64;
+constexpr int kFirstLong = 256;  // long option i is reported as kFirstLong + i
+
+// The table in the form that getopt_long reads.
+class GetoptTable {
+ public:
+  explicit GetoptTable(std::span<const Option> options) {
+    std::size_t end = 0;
+    letters_[end++] = '+';  // stop at the first word that is not an option
+    letters_[end++] = ':';  // report a missing argument as ':' and print nothing
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      const bool has_argument = options[i].argument != nullptr;
+      rows_[i] = {.name = options[i].name,
+                  .has_arg = has_argument ? required_argument : no_argument,
+                  .flag = nullptr,
+                  .val = kFirstLong + static_cast<int>(i)};
+      if (options[i].letter == 0) continue;
+      letters_[end++] = options[i].letter;
+      if (has_argument) letters_[end++] = ':';
+    }
+  }
+  [[nodiscard]] const char* letters() const { return letters_.data(); }
+  [[nodiscard]] const ::option* rows() const { return rows_.data(); }
+
+ private:
+  std::array<char, 2 * kMostOptions + 3> letters_ = {};
+  std::array<::option, kMostOptions + 1> rows_ = {};
+};
+
+const Option* option_of(std::span<const Option> options, int value) {
+  if (value >= kFirstLong) return &options[static_cast<std::size_t>(value - kFirstLong)];
+  for (const Option& option : options) {
+    if (option.letter != 0 && option.letter == value) return &option;
+  }
+  return nullptr;
+}
+
+Error unreadable(const Verb& verb, std::string why, std::string hint = {}) {
+  if (hint.empty()) hint = "mayfly " + std::string(verb.name) + " --help lists the options";
+  return usage_error("read the command line: " + std::move(why), std::move(hint));
+}
+
+Error unknown_option(const Verb& verb, std::string_view word) {
+  std::string_view typed = word.substr(0, word.find('='));
+  std::string why = "unknown option " + shown(typed);
+  typed.remove_prefix(std::min(typed.find_first_not_of('-'), typed.size()));
+  std::vector<std::string_view> names;
+  for (const Option& option : verb.options)
+    names.emplace_back(option.name);
+  const std::string_view name = nearest(typed, names);
+  if (name.empty()) return unreadable(verb, std::move(why));
+  return unreadable(verb, std::move(why), "did you mean --" + std::string(name) + "?");
+}
+
+std::string misused(const Option& option) {
+  const std::string name = "--" + std::string(option.name);
+  if (option.argument == nullptr) return name + " takes no argument";
+  return name + " needs an argument: " + option.argument;
+}
+
+// getopt_long would accept an abbreviation, which breaks scripts on the day an option is added.
+bool is_unknown_long(const Verb& verb, std::string_view word) {
+  if (word.substr(0, 2) != "--" || word == "--") return false;
+  return find_option(verb.options, word.substr(2, word.find('=') - 2)) == nullptr;
+}
+
+Result<void> take_words(const Verb& verb, std::span<char* const> words, Request& request) {
+  const std::size_t most = verb.words == Words::None ? 0 : verb.words == Words::VerbName ? 1 : ~0u;
+  if (words.size() > most) return unreadable(verb, "unexpected word " + shown(words[most]));
+  request.spec.argv.assign(words.begin(), words.end());
+  return {};
+}
+
+}  // namespace
+
+const Option* find_option(std::span<const Option> options, std::string_view name) {
+  for (const Option& option : options) {
+    if (name == option.name) return &option;
+  }
+  return nullptr;
+}
+
+std::string_view nearest(std::string_view typed, std::span<const std::string_view> names) {
+  if (typed.empty()) return {};
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(1, typed.size() / 3) + 1;
+  std::vector<std::size_t> row;
+  for (std::string_view name : names) {
+    if (typed.size() > 1 && name.substr(0, typed.size()) == typed) return name;
+    // Levenshtein's distance, one row of the matrix at a time.
+    row.resize(name.size() + 1);
+    for (std::size_t j = 0; j < row.size(); ++j)
+      row[j] = j;
+    for (std::size_t i = 1; i <= typed.size(); ++i) {
+      std::size_t diagonal = std::exchange(row[0], i);
+      for (std::size_t j = 1; j < row.size(); ++j) {
+        const std::size_t changed = diagonal + (typed[i - 1] == name[j - 1] ? 0 : 1);
+        diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+      }
+    }
+    if (row.back() < least) {
+      least = row.back();
+      best = name;
+    }
+  }
+  return best;
+}
+
+Result<void> parse(const Verb& verb, std::span<char* const> args, Request& request) {
+  const GetoptTable table(verb.options);
+  const int count = static_cast<int>(args.size());
+  std::optional<Error> first;
+  optind = 0;  // glibc: forget what an earlier call left
+  for (;;) {
+    const int next = std::max(optind, 1);
+    if (next < count && is_unknown_long(verb, args[static_cast<std::size_t>(next)])) {
+      return first ? *first : unknown_option(verb, args[static_cast<std::size_t>(next)]);
+    }
+    const int found = ::getopt_long(count, args.data(), table.letters(), table.rows(), nullptr);
+    if (found == -1) break;
+    const bool failed = found == '?' || found == ':';
+    const Option* option = option_of(verb.options, failed ? optopt : found);
+    if (option == nullptr) {
+      const char letter[] = {'-', static_cast<char>(optopt), '\0'};
+      return first ? *first : unknown_option(verb, letter);
+    }
+    Result<void> applied;
+    if (failed) {
+      applied = unreadable(verb, misused(*option));
+    } else {
+      applied = option->apply(request, optarg != nullptr ? optarg : "");
+      if (!applied) applied.error().action += " (--" + std::string(option->name) + ")";
+    }
+    if (!applied && !first) first = std::move(applied).error();
+    if (request.help) return {};
+  }
+  if (first) return *first;
+  return take_words(verb, args.subspan(static_cast<std::size_t>(optind)), request);
+}
+
+}  // namespace mayfly::cli

@@ -1,0 +1,21 @@
+// Environment files: one NAME=VALUE on each line.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "spec/spec.hpp"
+
+namespace mayfly::spec {
+
+// The rules that the text of an environment file spells, in its order.
+//
+// Empty lines and lines whose first character other than a blank is '#' are skipped. The value is
+// everything after the first '=', quotes, blanks and backslashes included; it may be empty and need
+// not be UTF-8. A name is a letter or '_', then letters, digits and '_'. Anything else is an error
+// that begins with `file` and the line's number.
+[[nodiscard]] Result<std::vector<EnvRule>> parse_env_file(std::string_view file,
+                                                          std::string_view text);
+
+}  // namespace mayfly::spec

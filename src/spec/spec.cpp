@@ -1,0 +1,246 @@
+#include "spec/spec.hpp"
+
+#include <climits>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace mayfly::spec {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789";
+constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+constexpr std::size_t kMostNameBytes = 64;
+constexpr std::size_t kMostLabelBytes = 1024;
+constexpr std::size_t kMostHostnameBytes = 64;  // HOST_NAME_MAX
+constexpr std::uint64_t kLeastLayerBytes = 64u << 10;
+constexpr std::uint64_t kLeastLayerInodes = 64;
+constexpr std::uint64_t kMostPids = 4u << 20;  // PID_MAX_LIMIT
+
+Error refused(std::string_view what, std::string_view value, std::string_view why,
+              std::string hint = {}) {
+  return usage_error("use " + shown(value) + " as " + std::string(what) + ": " + std::string(why),
+                     std::move(hint));
+}
+
+bool only(std::string_view text, std::string_view first, std::string_view second,
+          std::string_view third = {}) {
+  for (char c : text) {
+    const auto has = [c](std::string_view set) { return set.find(c) != std::string_view::npos; };
+    if (!has(first) && !has(second) && !has(third)) return false;
+  }
+  return true;
+}
+
+bool has_nul(std::string_view text) {
+  return text.find('\0') != std::string_view::npos;
+}
+
+bool has_dot_dot(std::string_view path) {
+  for (std::string_view piece : split(path, '/')) {
+    if (piece == "..") return true;
+  }
+  return false;
+}
+
+// A path that the kernel could take and that means the same wherever it is looked at from.
+Result<void> check_path(std::string_view what, std::string_view path) {
+  if (path.empty()) return refused(what, path, "it is empty");
+  if (has_nul(path)) return refused(what, path, "it has a NUL byte");
+  if (path[0] != '/') return refused(what, path, "it is not absolute");
+  if (has_dot_dot(path)) return refused(what, path, "it has a '..'", "write the path without it");
+  if (path != normal_path(path)) {
+    return refused(what, path, "it is not in its normal form", "write it " + normal_path(path));
+  }
+  if (path.size() >= PATH_MAX) return refused(what, path, "it is longer than 4095 bytes");
+  for (std::string_view piece : split(path, '/')) {
+    if (piece.size() > NAME_MAX) {
+      return refused(what, path, "a name in it is longer than 255 bytes");
+    }
+  }
+  return {};
+}
+
+bool needs_source(FsKind kind) {
+  return kind == FsKind::Ro || kind == FsKind::Rw || kind == FsKind::Cow || kind == FsKind::Device;
+}
+
+Result<void> check_entry(const FsEntry& entry) {
+  TRY(check_path("a path inside", entry.target));
+  if (entry.target == "/") {
+    return refused("a path inside", entry.target, "it is the root itself",
+                   "--root chooses what the root is");
+  }
+  if (needs_source(entry.kind) || !entry.source.empty()) {
+    TRY(check_path("a path on the host", entry.source));
+  }
+  if (entry.kind == FsKind::File && !entry.source.empty() && !entry.data.empty()) {
+    return refused("a file", entry.target, "it has both a text and a source");
+  }
+  if (entry.kind == FsKind::Symlink) {
+    if (entry.data.empty()) return refused("a link", entry.target, "it points nowhere");
+    if (has_nul(entry.data)) return refused("where a link points", entry.data, "it has a NUL byte");
+    if (entry.data.size() >= PATH_MAX) {
+      return refused("where a link points", entry.data, "it is longer than 4095 bytes");
+    }
+  }
+  if (entry.mode.value_or(0) > 07777) {
+    return refused("a path inside", entry.target, "its mode is more than 07777");
+  }
+  return {};
+}
+
+Result<void> check_env(const EnvRule& rule) {
+  const std::string_view what =
+      rule.kind == EnvKind::PassPattern ? "an environment pattern" : "an environment name";
+  if (rule.name.empty()) return refused(what, rule.name, "it is empty");
+  if (has_nul(rule.name)) return refused(what, rule.name, "it has a NUL byte");
+  if (rule.name.find('=') != std::string::npos) return refused(what, rule.name, "it has a '='");
+  if (has_nul(rule.value)) {
+    return refused(what, rule.name, "its value has a NUL byte");
+  }
+  return {};
+}
+
+bool is_id(std::string_view text) {
+  constexpr std::string_view kMostId = "4294967294";  // (uid_t)-1 means "no id"
+  return !text.empty() && only(text, kDigits, {}) &&
+         (text.size() < kMostId.size() || (text.size() == kMostId.size() && text <= kMostId));
+}
+
+Result<void> check_user(std::string_view user) {
+  constexpr std::string_view kWhat = "a user";
+  constexpr const char* kHint = "a name, a number, or two numbers like 1000:1000";
+  if (user.empty()) return {};
+  if (kDigits.find(user[0]) == std::string_view::npos) {
+    if (!only(user, kLetters, kDigits, "_.-$@") || user[0] == '-' || user.size() > 256) {
+      return refused(kWhat, user, "it is neither a name nor a number", kHint);
+    }
+    return {};
+  }
+  const auto pieces = split(user, ':');
+  if (pieces.size() > 2) return refused(kWhat, user, "it has more than two numbers", kHint);
+  for (std::string_view piece : pieces) {
+    if (!is_id(piece)) {
+      return refused(kWhat, user, shown(piece) + " is not a number from 0 to 4294967294", kHint);
+    }
+  }
+  return {};
+}
+
+Result<void> check_hostname(std::string_view name) {
+  constexpr std::string_view kWhat = "a host name";
+  if (name.empty()) return refused(kWhat, name, "it is empty");
+  if (name.size() > kMostHostnameBytes) return refused(kWhat, name, "it is longer than 64 bytes");
+  if (!only(name, kLetters, kDigits, "-.")) {
+    return refused(kWhat, name, "only letters, digits, '-' and '.' are allowed");
+  }
+  if (name.front() == '-' || name.front() == '.') {
+    return refused(kWhat, name, "it does not start with a letter or digit");
+  }
+  return {};
+}
+
+Result<void> check_name(std::string_view name) {
+  constexpr std::string_view kWhat = "a sandbox name";
+  if (name.empty()) return {};
+  if (name.size() > kMostNameBytes) return refused(kWhat, name, "it is longer than 64 bytes");
+  if (!only(name, kLetters, kDigits, "_.-")) {
+    return refused(kWhat, name, "only letters, digits, '_', '.' and '-' are allowed");
+  }
+  if (!only(name.substr(0, 1), kLetters, kDigits)) {
+    return refused(kWhat, name, "it does not start with a letter or digit");
+  }
+  return {};
+}
+
+Result<void> check_labels(const Spec& spec) {
+  for (std::size_t i = 0; i < spec.labels.size(); ++i) {
+    const auto& [key, value] = spec.labels[i];
+    if (key.empty()) return refused("a label", key, "its name is empty");
+    if (key.size() > kMostNameBytes || !only(key, kLetters, kDigits, "_.-/")) {
+      return refused("a label", key,
+                     "its name may have at most 64 letters, digits, '_', '.', '-' and '/'");
+    }
+    // Labels come back in JSON, which has no way to hold other bytes.
+    if (!is_utf8(value)) return refused("a label", key, "its value is not UTF-8");
+    if (has_nul(value)) return refused("a label", key, "its value has a NUL byte");
+    if (value.size() > kMostLabelBytes) {
+      return refused("a label", key, "its value is longer than 1024 bytes");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (spec.labels[j].first == key) return refused("a label", key, "it is there twice");
+    }
+  }
+  return {};
+}
+
+Result<void> check_command(const Spec& spec) {
+  if (spec.argv.empty()) {
+    return usage_error("run nothing: no command was given",
+                       "write the command after the options: mayfly run [OPTION...] COMMAND");
+  }
+  for (const std::string& word : spec.argv) {
+    if (has_nul(word)) return refused("a word of the command", word, "it has a NUL byte");
+  }
+  if (spec.argv[0].empty()) return refused("a command", spec.argv[0], "its name is empty");
+  if (spec.stdin_kind == StdinKind::File) TRY(check_path("standard input", spec.stdin_file));
+  if (!spec.chdir.empty()) TRY(check_path("a working directory inside", spec.chdir));
+  if (spec.umask > 0777) {
+    return usage_error("use a umask of more than 0777", "octal permission bits, like 022");
+  }
+  return {};
+}
+
+Result<void> check_limits(const Spec& spec) {
+  if (spec.ttl && *spec.ttl <= Nanoseconds::zero()) {
+    return usage_error("use a time to live that is not above 0", "--ttl 0 means no limit");
+  }
+  if (spec.grace < Nanoseconds::zero()) return usage_error("use a grace time below 0");
+  if (spec.pids == 0 || spec.pids > kMostPids) {
+    return refused("a limit of processes", std::to_string(spec.pids),
+                   "it is not from 1 to " + std::to_string(kMostPids));
+  }
+  // To tmpfs 0 means no limit, so that a size too small is not only useless but dangerous.
+  if (spec.layer_bytes < kLeastLayerBytes) {
+    return refused("a layer size", std::to_string(spec.layer_bytes), "the least is 64K");
+  }
+  if (spec.layer_inodes < kLeastLayerInodes) {
+    return refused("a limit of inodes", std::to_string(spec.layer_inodes),
+                   "the least is " + std::to_string(kLeastLayerInodes));
+  }
+  return {};
+}
+
+Result<void> check_reports(const Spec& spec) {
+  if (spec.status_fd != -1 && spec.status_fd < 3) {
+    return refused("a status descriptor", std::to_string(spec.status_fd),
+                   "0, 1 and 2 belong to the command, which could forge what is read there",
+                   "use 3 or more, and open it: mayfly run --status-fd 3 ... 3>FILE");
+  }
+  if (!spec.result_file.empty()) TRY(check_path("a result file", spec.result_file));
+  TRY(check_name(spec.name));
+  return check_labels(spec);
+}
+
+}  // namespace
+
+Result<void> validate(const Spec& spec) {
+  TRY(check_command(spec));
+  if (spec.root == RootKind::Directory) TRY(check_path("a root directory", spec.root_dir));
+  if (!spec.project_dir.empty()) TRY(check_path("a project directory", spec.project_dir));
+  for (const FsEntry& entry : spec.fs)
+    TRY(check_entry(entry));
+  for (const EnvRule& rule : spec.env)
+    TRY(check_env(rule));
+  TRY(check_user(spec.user));
+  TRY(check_hostname(spec.hostname));
+  TRY(check_limits(spec));
+  return check_reports(spec);
+}
+
+}  // namespace mayfly::spec
