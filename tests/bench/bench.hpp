@@ -20,6 +20,8 @@ struct Variant {
   Argv wrap = {};
   std::string missing = {};    // why it cannot run here; empty if it can
   bool fixed_command = false;  // wrap is the whole command (an OCI bundle names its own)
+  int mount_ns = -1;           // started in this mount namespace, if any
+  std::string note = {};       // what a reader must know to compare
   Argv with(const Argv& command) const;
 };
 
@@ -39,13 +41,25 @@ std::string program_path(const std::string& name);  // in PATH; empty if there i
 
 // --- measure.cpp
 struct Run {
-  double ms = 0;    // from just before the spawn to wait4's return
-  long faults = 0;  // of the process and every descendant that was waited for
-  int code = 0;     // exit code, 128 + signal
+  double ms = 0;     // from just before the spawn to wait4's return
+  long faults = 0;   // of the process, its descendants, and what outlived it
+  int outlived = 0;  // processes that were still there after it, seen as their subreaper
+  int code = 0;      // exit code, 128 + signal
+};
+// Into another mount namespace (-1: none) for the time of a spawn, and back to where we were.
+class MountNamespace {
+ public:
+  explicit MountNamespace(int fd);
+  ~MountNamespace();
+  MountNamespace(const MountNamespace&) = delete;
+  MountNamespace& operator=(const MountNamespace&) = delete;
+
+ private:
+  int home_ = -1, directory_ = -1;
 };
 double now_ms();
 pid_t spawn(const Argv& argv, int err = -1);  // stdin, stdout: /dev/null; err: stderr, or /dev/null
-Run run_once(const Argv& argv);               // killed after 30 s
+Run run_once(const Variant& variant, const Argv& command);  // killed after 30 s
 int wait_code(pid_t pid);
 // p-th quantile (0..1) of unsorted values, by the nearest rank. Empty: 0.
 double quantile(std::vector<double> values, double p);

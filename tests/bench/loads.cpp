@@ -27,7 +27,7 @@ int open_pidfd(pid_t pid) {
 }
 
 // Starts per second of `workers` processes, each of which starts one command after the other.
-double starts_per_second(const Argv& argv, int workers, double seconds) {
+double starts_per_second(const Variant& variant, int workers, double seconds) {
   void* memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   long* counts = static_cast<long*>(memory);
   const double start = now_ms(), deadline = start + seconds * 1e3;
@@ -36,7 +36,7 @@ double starts_per_second(const Argv& argv, int workers, double seconds) {
     const pid_t pid = fork();
     if (pid == 0) {
       while (now_ms() < deadline) {
-        if (run_once(argv).code != 0) _exit(1);
+        if (run_once(variant, kTrue).code != 0) _exit(1);
         ++counts[worker];
       }
       _exit(0);
@@ -113,7 +113,7 @@ Json measure_throughput(const std::vector<Variant>& variants, double seconds) {
     for (const int workers : {2, 8})
       for (const Variant* variant : chosen)
         rates[variant->name][workers].push_back(
-            starts_per_second(variant->with(kTrue), workers, seconds / 3));
+            starts_per_second(*variant, workers, seconds / 3));
   Json rows = Json::array();
   for (const Variant* variant : chosen)
     rows.push_back({{"name", variant->name},
@@ -211,7 +211,7 @@ Json measure_growth(const std::vector<Variant>& variants, const std::vector<int>
       Json row = {{"name", variant->name}, {"live", wanted}};
       if (wait_for(tops, "sleep", tops.size())) {
         std::vector<double> ms;
-        for (int i = 0; i < starts; ++i) ms.push_back(run_once(variant->with(kTrue)).ms);
+        for (int i = 0; i < starts; ++i) ms.push_back(run_once(*variant, kTrue).ms);
         row["p50_ms"] = quantile(ms, 0.5);
       } else {
         row["p50_ms"] = nullptr;

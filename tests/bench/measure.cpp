@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +24,7 @@ extern char** environ;
 namespace mayfly::bench {
 namespace {
 
+const Argv kTask = {"/usr/bin/true"};
 constexpr unsigned kPatienceSeconds = 30;
 volatile sig_atomic_t watched_pid = 0;
 
@@ -34,19 +37,19 @@ int code_of(int status) {
 }
 
 struct Series {
-  std::vector<double> ms, faults;
+  std::vector<double> ms, faults, outlived;
 };
 
 // strace counts every call of the tree once; the timing is worthless, the number is not.
-Json count_syscalls(const Argv& argv) {
+Json count_syscalls(const Variant& variant) {
   const std::string strace = program_path("strace");
   if (strace.empty()) return {{"value", nullptr}, {"why_not", "strace is not installed"}};
   char file[] = "/tmp/mayfly-bench-strace-XXXXXX";
   const int fd = mkstemp(file);
   if (fd < 0) return {{"value", nullptr}, {"why_not", "no temporary file"}};
-  Argv traced = {strace, "-f", "-c", "-o", file};
-  traced.insert(traced.end(), argv.begin(), argv.end());
-  const Run run = run_once(traced);
+  Variant traced = variant;
+  traced.wrap.insert(traced.wrap.begin(), {strace, "-f", "-c", "-o", file});
+  const Run run = run_once(traced, kTask);
   FILE* text = fdopen(fd, "r");
   char line[512];
   long calls = -1;
@@ -66,6 +69,20 @@ Json count_syscalls(const Argv& argv) {
 }
 
 }  // namespace
+
+MountNamespace::MountNamespace(int fd) {
+  if (fd < 0) return;
+  home_ = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  directory_ = open(".", O_PATH | O_CLOEXEC);
+  if (setns(fd, CLONE_NEWNS) != 0) perror("bench: setns");
+}
+
+MountNamespace::~MountNamespace() {
+  if (home_ < 0) return;
+  if (setns(home_, CLONE_NEWNS) != 0 || fchdir(directory_) != 0) perror("bench: setns back");
+  close(home_);
+  close(directory_);
+}
 
 double now_ms() {
   timespec now{};
@@ -97,22 +114,31 @@ int wait_code(pid_t pid) {
   return waitpid(pid, &status, 0) == pid ? code_of(status) : -1;
 }
 
-Run run_once(const Argv& argv) {
+Run run_once(const Variant& variant, const Argv& command) {
   struct sigaction on_alarm {};
   on_alarm.sa_handler = kill_watched;
   on_alarm.sa_flags = SA_RESTART;
   sigaction(SIGALRM, &on_alarm, nullptr);
+  const Argv argv = variant.with(command);
   rusage usage{};
   int status = 0;
-  const double start = now_ms();
-  watched_pid = spawn(argv);
+  double start = 0;
+  {
+    const MountNamespace there(variant.mount_ns);
+    start = now_ms();
+    watched_pid = spawn(argv);
+  }
   alarm(kPatienceSeconds);
   while (wait4(watched_pid, &status, 0, &usage) < 0) {
   }
-  const double end = now_ms();
+  Run run = {.ms = now_ms() - start, .faults = usage.ru_minflt + usage.ru_majflt,
+             .outlived = 0, .code = code_of(status)};
+  // A tool may end before its sandbox does: as subreaper we get what it left, and its page faults.
+  for (pid_t left; (left = wait4(-1, &status, 0, &usage)) > 0; ++run.outlived)
+    run.faults += usage.ru_minflt + usage.ru_majflt;
   watched_pid = 0;
   alarm(0);
-  return {.ms = end - start, .faults = usage.ru_minflt + usage.ru_majflt, .code = code_of(status)};
+  return run;
 }
 
 double quantile(std::vector<double> values, double p) {
@@ -124,6 +150,7 @@ double quantile(std::vector<double> values, double p) {
 
 Json measure_starts(const std::vector<Variant>& variants, int rounds) {
   std::map<std::string, Series> series;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::mt19937 random(1);  // the same order in every run of the benchmark
   std::vector<std::size_t> order(variants.size());
   std::iota(order.begin(), order.end(), 0);
@@ -132,7 +159,7 @@ Json measure_starts(const std::vector<Variant>& variants, int rounds) {
     for (const std::size_t which : order) {
       const Variant& variant = variants[which];
       if (!variant.missing.empty()) continue;
-      const Run run = run_once(variant.with({"/usr/bin/true"}));
+      const Run run = run_once(variant, kTask);
       if (run.code != 0) {
         fprintf(stderr, "bench: %s: exit code %d\n", variant.name.c_str(), run.code);
         exit(1);
@@ -140,8 +167,10 @@ Json measure_starts(const std::vector<Variant>& variants, int rounds) {
       if (round < 0) continue;
       series[variant.name].ms.push_back(run.ms);
       series[variant.name].faults.push_back(static_cast<double>(run.faults));
+      series[variant.name].outlived.push_back(run.outlived);
     }
   }
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
   Json table = Json::array();
   for (const Variant& variant : variants) {
     Json row = {{"name", variant.name}};
@@ -154,7 +183,9 @@ Json measure_starts(const std::vector<Variant>& variants, int rounds) {
       row["p50_ms"] = quantile(measured.ms, 0.5);
       row["p90_ms"] = quantile(measured.ms, 0.9);
       row["page_faults"] = static_cast<long>(quantile(measured.faults, 0.5));
-      row["syscalls"] = count_syscalls(variant.with({"/usr/bin/true"}));
+      row["outlived"] = static_cast<long>(quantile(measured.outlived, 0.5));
+      if (!variant.note.empty()) row["note"] = variant.note;
+      row["syscalls"] = count_syscalls(variant);
     }
     table.push_back(row);
   }

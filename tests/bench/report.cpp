@@ -62,6 +62,7 @@ void print_starts(const Json& starts) {
   printf("\nStart of /usr/bin/true, spawn to observed exit (interleaved)\n");
   printf("%-22s %5s %8s %8s %8s %8s %8s %8s %7s %7s\n", "", "n", "p10 ms", "p50 ms", "p90 ms",
          "x plain", "x floor", "x bwrap", "faults", "calls");
+  std::string notes;
   for (const Json& row : starts) {
     const std::string name = row["name"];
     if (row.contains("missing")) {
@@ -77,7 +78,12 @@ void print_starts(const Json& starts) {
            times("floor").c_str(), times("bwrap").c_str(),
            decimal(number(row, "page_faults"), 0).c_str(),
            decimal(number(row, "syscalls"), 0).c_str());
+    if (row.contains("note")) notes += name + ": " + row["note"].get<std::string>() + "\n";
+    if (row.value("outlived", 0) > 0) notes += name + ": its sandbox outlives its exit\n";
+    if (row.contains("syscalls") && row["syscalls"].contains("why_not"))
+      notes += name + ": calls: " + row["syscalls"]["why_not"].get<std::string>() + "\n";
   }
+  fputs(notes.c_str(), stdout);
 }
 
 // A small table of the rows of one measurement: the name, then the keys given.
