@@ -82,7 +82,7 @@ Result<Fd> make_spawn_request(const plan::Plan& plan, std::span<const sock_filte
   header.uid = plan.ids.task_uid;
   header.gid = plan.ids.task_gid;
   header.deadline_ns = deadline_ns;
-  header.flags = kInitFilter;  // the stock filters allow init's own calls
+  if (!filter.empty()) header.flags |= kInitFilter;  // the stock filters allow init's own calls
   if (plan.ids.range) header.flags |= kSetIds;
   if (plan.linger) header.flags |= kLinger;
   if (!plan.drop_capabilities) header.keep_capabilities = ~std::uint64_t{0};
