@@ -3,6 +3,8 @@
 
 #include <linux/filter.h>
 
+#include <array>
+#include <cstdint>
 #include <span>
 
 namespace mayfly::policy {
@@ -12,5 +14,15 @@ enum class Stock { Default, Nesting };
 // The program for seccomp(SECCOMP_SET_MODE_FILTER). It allows every call that init itself makes
 // (see src/init/), so it is loaded once, by init, and inherited by every task. Static storage.
 [[nodiscard]] std::span<const sock_filter> stock_filter(Stock which);
+
+// A system call as a filter sees it.
+struct SystemCall {
+  std::uint32_t number = 0;
+  std::array<std::uint64_t, 6> args = {};
+};
+
+// What init calls, from [init] of policies/syscalls.toml: a filter that allows all of these may be
+// loaded by init itself. Static storage.
+[[nodiscard]] std::span<const SystemCall> init_calls();
 
 }  // namespace mayfly::policy

@@ -1,0 +1,41 @@
+// Catalogue: policies/syscalls.toml, read for one architecture.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "policy/compiler/toml_file.hpp"
+#include "policy/filter.hpp"
+#include "policy/stock.hpp"
+
+namespace mayfly::policy {
+
+struct NumberedCase {
+  std::uint32_t number = 0;
+  Case what;
+};
+
+struct Group {
+  std::string name;
+  std::uint32_t answer = 0;  // to `calls`, where the group is denied
+  std::vector<std::uint32_t> calls;
+  std::vector<NumberedCase> cases;
+};
+
+struct InitCall {
+  Word name;
+  SystemCall call;
+};
+
+struct Catalogue {
+  std::uint32_t audit_arch = 0;
+  std::vector<Group> groups;  // in the order of the file
+  std::vector<InitCall> init;
+};
+
+[[nodiscard]] Result<Catalogue> read_catalogue(const TomlFile& file, std::string_view arch);
+
+}  // namespace mayfly::policy
