@@ -80,11 +80,11 @@ bool Start::begin(Filter filter) noexcept {
   long result = make_pointers();
   if (result >= 0) result = make_stack();
   if (result >= 0) result = clone_child();
+  // The child has its own copies, and init must not keep a task's pipes open. The numbers stay as
+  // they are: the child reads them.
+  for (const int descriptor : job_.stdio) close(descriptor);
   if (result >= 0) {
     pid_ = static_cast<int>(result);
-    // The child has its own copies. init must not keep a task's pipes open.
-    for (int& descriptor : job_.stdio)
-      close_and_forget(descriptor);
     return true;
   }
   report_failure(Step::InitFork, result, 0);
