@@ -28,7 +28,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
                                                             -fno-tree-loop-distribute-patterns)
 endif()
 target_link_options(
-  mayfly_init_program PRIVATE -static -nostdlib -no-pie -Wl,--gc-sections -Wl,--strip-all
+  mayfly_init_program PRIVATE -static -nostdlib -Wl,--gc-sections -Wl,--strip-all
   -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,norelro -Wl,-z,noexecstack -Wl,--fatal-warnings)
 
 set(mayfly_init_file ${CMAKE_BINARY_DIR}/mayfly-init)

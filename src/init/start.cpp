@@ -72,7 +72,6 @@ const SpawnHeader& Start::accept(const Received& received) noexcept {
   if (const char* field = wrong_field(job_.request)) refuse(field);
   for (int i = 0; i < 3; ++i)
     job_.stdio[i] = received.descriptors[1 + i];
-  owns_stdio_ = true;
   return job_.request.header();
 }
 
@@ -81,13 +80,11 @@ bool Start::begin(Filter filter) noexcept {
   long result = make_pointers();
   if (result >= 0) result = make_stack();
   if (result >= 0) result = clone_child();
+  // The child has its own copies, and init must not keep a task's pipes open. The numbers stay as
+  // they are: the child reads them.
+  for (const int descriptor : job_.stdio) close(descriptor);
   if (result >= 0) {
     pid_ = static_cast<int>(result);
-    // The child has its own copies. init must not keep a task's pipes open. The numbers stay: the
-    // child, whose memory this is, has yet to read them.
-    for (const int descriptor : job_.stdio)
-      close(descriptor);
-    owns_stdio_ = false;
     return true;
   }
   report_failure(Step::InitFork, result, 0);
@@ -173,10 +170,8 @@ void Start::release() noexcept {
   pid_ = 0;
   close_and_forget(pidfd_);
   close_and_forget(exec_pipe_);
-  if (owns_stdio_)
-    for (const int descriptor : job_.stdio)
-      close(descriptor);
-  owns_stdio_ = false;
+  for (int& descriptor : job_.stdio)
+    close_and_forget(descriptor);
   unmap(pointers_, pointers_size_);
   unmap(job_.request.bytes, job_.request.size);
 }

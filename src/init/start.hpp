@@ -47,7 +47,6 @@ class Start {
   int pid_ = 0;
   int pidfd_ = -1;
   int exec_pipe_ = -1;
-  bool owns_stdio_ = false;  // the descriptors of job_.stdio are open here
   char* stack_ = nullptr;  // its top; kept from task to task
   char** pointers_ = nullptr;
   std::size_t pointers_size_ = 0;  // bytes
