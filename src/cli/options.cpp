@@ -99,7 +99,9 @@ const Option* find_option(std::span<const Option> options, std::string_view name
 std::string_view nearest(std::string_view typed, std::span<const std::string_view> names) {
   if (typed.empty()) return {};
   std::string_view best;
-  std::size_t least = std::max<std::size_t>(1, typed.size() / 3) + 1;
+  // Two letters changed places are two edits; in a short word, two edits make any other word.
+  const std::size_t most = typed.size() < 4 ? 1 : std::max<std::size_t>(2, typed.size() / 3);
+  std::size_t least = most + 1;
   std::vector<std::size_t> row;
   for (std::string_view name : names) {
     if (typed.size() > 1 && name.substr(0, typed.size()) == typed) return name;

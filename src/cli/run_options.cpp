@@ -252,11 +252,11 @@ constexpr Option kOptions[] = {
      .apply = [](Request& r, Text v) -> Done { return set_text(r.spec.chdir, path_inside(v)); }},
     {.name = "user",
      .letter = 'u',
-     .argument = "NAME|UID[:GID]",
+     .argument = "USER[:GROUP]",
      .group = kCommand,
      .help = "run as this user of the sandbox",
-     .man = "Run the command as a user of the sandbox: a name from its own passwd file, or "
-            "numbers. See USERS for who it is otherwise.",
+     .man = "Run the command as a user of the sandbox. `USER` and `GROUP` are names from its own "
+            "passwd and group files, or numbers. See USERS for who it is otherwise.",
      .apply = [](Request& r, Text v) -> Done { return set_text(r.spec.user, v); }},
     {.name = "hostname",
      .argument = "NAME",

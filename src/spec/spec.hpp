@@ -83,7 +83,7 @@ struct Spec {
   // the command's world
   std::vector<EnvRule> env;
   std::string chdir;  // empty: where the caller is, if that exists inside, else HOME
-  std::string user;   // name or number[:number]; empty: see DESIGN 9
+  std::string user;   // USER[:GROUP], names or numbers; empty: see DESIGN 9
   std::string hostname = "mayfly";
   unsigned umask = 022;
   StdinKind stdin_kind = StdinKind::Inherit;

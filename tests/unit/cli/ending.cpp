@@ -1,0 +1,152 @@
+// What `mayfly run` tells people at the end.
+#include "cli/ending.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <csignal>
+
+using namespace mayfly;
+using namespace mayfly::cli;
+using supervise::Outcome;
+using supervise::Reason;
+
+namespace {
+
+spec::Spec command(std::string word) {
+  spec::Spec spec;
+  spec.argv = {std::move(word)};
+  return spec;
+}
+
+const HostView kHost = {
+    .search_path = "relative::/usr/bin:/opt/tool/bin/",
+    .working_dir = "/home/me",
+    .is_program =
+        [](const std::string& path) {
+          return path == "/opt/tool/bin/foo" || path == "/home/me/run.sh";
+        },
+};
+
+std::string text_of(const Outcome& outcome) {
+  return ending_text(command("true"), outcome, kHost);
+}
+
+Outcome exec_failed(int number, std::string word) {
+  Outcome outcome;
+  outcome.reason = Reason::ExecFailed;
+  outcome.error = Error{.kind = ErrorKind::Setup,
+                        .sys_errno = number,
+                        .action = "run " + std::move(word),
+                        .call = {},
+                        .hint = {}};
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("a command that ends by itself speaks for itself") {
+  Outcome outcome;
+  outcome.reason = Reason::Exited;
+  outcome.code = 7;
+  CHECK(text_of(outcome).empty());
+  outcome.reason = Reason::Signaled;
+  outcome.signal = SIGKILL;
+  outcome.code = 137;
+  CHECK(text_of(outcome).empty());
+}
+
+TEST_CASE("what we ended is one line: after how long, why, with which code") {
+  const struct {
+    Reason reason;
+    int code;
+    std::optional<int> signal;
+    std::optional<std::uint64_t> wall_ns;
+    const char* text;
+  } cases[] = {
+      {Reason::Ttl, 124, {}, 312'000'000, "mayfly: ended after 0.3s: ttl (124)\n"},
+      {Reason::Ttl, 124, {}, {}, "mayfly: ended: ttl (124)\n"},
+      {Reason::MemoryLimit,
+       137,
+       {},
+       61'500'000'000,
+       "mayfly: ended after 1m01s: memory_limit (137)\n"},
+      {Reason::Cancelled, 143, SIGTERM, 2'000'000'000,
+       "mayfly: ended after 2.0s: cancelled by SIGTERM (143)\n"},
+      {Reason::Cancelled,
+       143,
+       {},
+       7'384'000'000'000,
+       "mayfly: ended after 2h03m: cancelled (143)\n"},
+      {Reason::Cancelled, 162, 34, {}, "mayfly: ended: cancelled by signal 34 (162)\n"},
+  };
+  for (const auto& each : cases) {
+    Outcome outcome;
+    outcome.reason = each.reason;
+    outcome.code = each.code;
+    outcome.signal = each.signal;
+    outcome.usage.wall_ns.value = each.wall_ns;
+    CHECK(text_of(outcome) == each.text);
+  }
+}
+
+TEST_CASE("a failure is told with its own words, and what is left is told too") {
+  Outcome outcome;
+  outcome.error = Error{.kind = ErrorKind::Setup,
+                        .sys_errno = ENOENT,
+                        .action = "bind /a",
+                        .call = "open(\"/a\")",
+                        .hint = "make it"};
+  CHECK(text_of(outcome) ==
+        "mayfly: cannot bind /a: open(\"/a\"): No such file or directory (ENOENT)\n"
+        "hint: make it\n");
+  outcome.clean = false;
+  outcome.unclean_why = "a process does not die";
+  CHECK(text_of(outcome).ends_with(
+      "hint: make it\nmayfly: something is left of it: a process does not die\n"));
+}
+
+TEST_CASE("a command that is not there: where the host has it, and how to show it") {
+  const struct {
+    const char* word;
+    int number;
+    const char* hint;
+  } cases[] = {
+      {"foo", ENOENT,
+       "/opt/tool/bin/foo is on the host, but not in the sandbox's view of it: --ro /opt/tool/bin "
+       "would show its directory"},
+      {"/opt/tool/bin/foo", ENOENT,
+       "/opt/tool/bin/foo is on the host, but not in the sandbox's view of it: --ro /opt/tool/bin "
+       "would show its directory"},
+      {"./run.sh", ENOENT,
+       "/home/me/run.sh is on the host, but not in the sandbox's view of it: --ro /home/me would "
+       "show its directory"},
+      {"nothing", ENOENT,
+       "it is in no directory of the sandbox's PATH: check the spelling, or write its path"},
+      {"/nothing", ENOENT, "the path is looked up inside the sandbox"},
+      {"foo", EACCES,
+       "it must be a file that the sandbox's user may execute (chmod +x), on a path that the user "
+       "may search"},
+  };
+  for (const auto& [word, number, hint] : cases) {
+    CAPTURE(word);
+    const std::string text = ending_text(command(word), exec_failed(number, word), kHost);
+    CHECK(text.starts_with("mayfly: cannot run " + std::string(word) + ": "));
+    CHECK(text.ends_with("\nhint: " + std::string(hint) + "\n"));
+  }
+  CHECK(ending_text(command("x"), exec_failed(ENOEXEC, "x"), kHost) ==
+        "mayfly: cannot run x: Exec format error (ENOEXEC)\n");
+  Outcome hinted = exec_failed(ENOENT, "foo");
+  hinted.error->hint = "its own";
+  CHECK(ending_text(command("foo"), hinted, kHost).ends_with("\nhint: its own\n"));
+}
+
+TEST_CASE("time_text") {
+  CHECK(time_text(0) == "0.0s");
+  CHECK(time_text(99'999'999) == "0.0s");
+  CHECK(time_text(59'999'999'999) == "59.9s");
+  CHECK(time_text(60'000'000'000) == "1m00s");
+  CHECK(time_text(3'599'999'999'999) == "59m59s");
+  CHECK(time_text(3'600'000'000'000) == "1h00m");
+  CHECK(time_text(UINT64_MAX) == "5124095h34m");
+}
