@@ -20,12 +20,7 @@ namespace mayfly::host {
 [[nodiscard]] std::vector<PasswdEntry> parse_passwd(std::string_view text);
 [[nodiscard]] std::vector<GroupEntry> parse_group(std::string_view text);
 
-// One line of /etc/subuid or /etc/subgid, "name:first:count", without the name.
-struct SubordinateRange {
-  std::uint32_t first = 0;
-  std::uint64_t count = 0;
-  bool operator==(const SubordinateRange&) const = default;
-};
+// /etc/subuid or /etc/subgid, lines of "name:first:count".
 [[nodiscard]] std::vector<SubordinateRange> parse_subordinate(std::string_view text);
 
 // The first entry with that id or name, or null.

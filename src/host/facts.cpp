@@ -1,5 +1,5 @@
 // gather(): the facts that every start needs. This is the hot path: some fifty system calls, one
-// read buffer for all files. KERNEL.md has no part in it: nothing is concluded from a version.
+// read buffer for all files. Nothing is concluded from a version.
 #include "host/facts.hpp"
 
 #include <unistd.h>
@@ -69,6 +69,17 @@ Result<std::vector<MountPoint>> mount_table(std::string& buffer) {
   return parse_mountinfo(*text);
 }
 
+Result<void> read_accounts(HostFacts& facts, std::string& buffer) {
+  facts.passwd = parse_passwd(TRY(read_optional("/etc/passwd", buffer, kMostAccountBytes)));
+  facts.group = parse_group(TRY(read_optional("/etc/group", buffer, kMostAccountBytes)));
+  if (!facts.owns_all_ids) return {};
+  for (const char* path : {"/etc/subuid", "/etc/subgid"}) {
+    const auto ranges = parse_subordinate(TRY(read_optional(path, buffer, kMostAccountBytes)));
+    facts.subordinate.insert(facts.subordinate.end(), ranges.begin(), ranges.end());
+  }
+  return {};
+}
+
 Result<CgroupFacts> cgroup_facts(const std::vector<MountPoint>& mounts, std::string& buffer) {
   CgroupFacts facts =
       find_cgroup(mounts, TRY(read_optional("/proc/self/cgroup", buffer, kMostProcBytes)));
@@ -94,8 +105,7 @@ Result<HostFacts> gather(EtcCheck etc) {
   facts.mounts = TRY(mount_table(buffer));
   facts.cgroup = TRY(cgroup_facts(facts.mounts, buffer));
   TRY(read_ids(facts, buffer));
-  facts.passwd = parse_passwd(TRY(read_optional("/etc/passwd", buffer, kMostAccountBytes)));
-  facts.group = parse_group(TRY(read_optional("/etc/group", buffer, kMostAccountBytes)));
+  TRY(read_accounts(facts, buffer));
   read_places(facts);
   facts.top = TRY(top_entries());
   const EtcScan scan = etc == EtcCheck::ForHostIds ? EtcScan::Whole : needed_scan(facts);

@@ -39,6 +39,13 @@ struct GroupEntry {
   bool operator==(const GroupEntry&) const = default;
 };
 
+// A range of ids that the host gave to somebody: /etc/subuid and /etc/subgid, without the names.
+struct SubordinateRange {
+  std::uint32_t first = 0;
+  std::uint64_t count = 0;
+  bool operator==(const SubordinateRange&) const = default;
+};
+
 // An entry of the host's root directory that the `host` root view may show.
 struct TopEntry {
   enum class Kind { Directory, Symlink };
@@ -67,9 +74,10 @@ struct HostFacts {
   std::vector<TopEntry> top;  // /usr /bin /sbin /lib* /etc /opt, as far as they exist
   std::vector<PasswdEntry> passwd;
   std::vector<GroupEntry> group;
-  std::vector<std::string> etc_private;  // entries of /etc not readable by everyone: "shadow"
-  std::string working_dir;               // of the caller; empty if it is deleted or unreadable
-  std::string work_tree;                 // the enclosing git work tree, or empty
+  std::vector<SubordinateRange> subordinate;  // read only if owns_all_ids
+  std::vector<std::string> etc_private;       // entries of /etc not readable by everyone: "shadow"
+  std::string working_dir;                    // of the caller; empty if it is deleted or unreadable
+  std::string work_tree;                      // the enclosing git work tree, or empty
   std::string home;                      // the caller's home by passwd, or by HOME; may be empty
   std::string env_home;                  // HOME, if it names another directory than passwd
   std::uint64_t stack_bytes = 8u << 20;  // RLIMIT_STACK, soft: bounds argv and the environment

@@ -80,14 +80,6 @@ Result<std::string_view> read_whole_file(int dir, const char* path, std::string&
   }
 }
 
-Result<void> write_once(int dir, const char* path, std::string_view bytes) {
-  const Fd file = TRY(openat(dir, path, O_WRONLY | O_NOCTTY));
-  const ssize_t put = restarted([&] { return ::write(file.get(), bytes.data(), bytes.size()); });
-  if (put == static_cast<ssize_t>(bytes.size())) return {};
-  return failed(put < 0 ? errno : EIO, "write " + shown(path),
-                call_on("write", path, quoted(bytes)));
-}
-
 Result<std::string> readlinkat(int dir, const char* path) {
   std::array<char, PATH_MAX> target;
   const ssize_t length = ::readlinkat(dir, path, target.data(), target.size());

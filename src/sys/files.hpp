@@ -55,9 +55,6 @@ class DirectoryReader {
 [[nodiscard]] Result<std::string_view> read_whole_file(int dir, const char* path,
                                                        std::string& buffer, std::size_t most);
 
-// Writes the bytes with one write(2), as files of /proc and cgroups demand.
-[[nodiscard]] Result<void> write_once(int dir, const char* path, std::string_view bytes);
-
 [[nodiscard]] Result<std::string> readlinkat(int dir, const char* path);
 
 // What is there, no link followed, no automount triggered; nullopt if there is nothing (ENOENT,
