@@ -1,0 +1,111 @@
+#include "plan/project.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "plan/identity.hpp"
+
+namespace mayfly::plan {
+namespace {
+
+// The system's directories with all that is in them: nobody's work, and shown already or on purpose
+// not at all.
+constexpr std::array<std::string_view, 13> kSystemTrees = {
+    "/bin",    "/boot", "/dev", "/etc",  "/lib", "/lib32", "/lib64",
+    "/libx32", "/proc", "/run", "/sbin", "/sys", "/usr"};
+
+// Exceptions: places below them where people do keep their work (removable drives, and the working
+// directory of many container images), but not these directories themselves.
+constexpr std::array<std::string_view, 3> kWorkBelow = {"/run/media", "/usr/src", "/usr/local/src"};
+
+// Directories that hold other people's or programs' things side by side: only what is below them
+// can be a project.
+constexpr std::array<std::string_view, 17> kShared = {
+    "/",        "/home",    "/media",     "/mnt",     "/nix",     "/opt",
+    "/root",    "/snap",    "/srv",       "/tmp",     "/var",     "/var/cache",
+    "/var/lib", "/var/log", "/var/spool", "/var/tmp", "/var/mail"};
+
+// File systems of the kernel: no overlay can show them, so not even naming them helps.
+constexpr std::array<std::string_view, 3> kKernelTrees = {"/proc", "/sys", "/dev"};
+
+bool is_system(std::string_view dir) {
+  const auto below = [&](std::string_view tree) { return is_within(dir, tree) && dir != tree; };
+  const auto within = [&](std::string_view tree) { return is_within(dir, tree); };
+  if (std::any_of(kWorkBelow.begin(), kWorkBelow.end(), below)) return false;
+  return std::any_of(kSystemTrees.begin(), kSystemTrees.end(), within);
+}
+
+Result<Project> named_project(const spec::Spec& spec, const host::HostFacts& facts) {
+  std::string path = spec.project_dir;
+  if (path[0] != '/') {
+    if (facts.working_dir.empty()) {
+      return usage_error("use " + shown(path) + " as the project: the working directory is gone",
+                         "give an absolute path");
+    }
+    path = facts.working_dir + "/" + path;
+  }
+  std::string dir = normal_path(path);
+  const auto within = [&](std::string_view tree) { return is_within(dir, tree); };
+  if (dir == "/" || std::any_of(kKernelTrees.begin(), kKernelTrees.end(), within)) {
+    return usage_error("use " + shown(dir) + " as the project: it cannot be shown copy-on-write",
+                       "name a directory with files, not the root or a place in /proc, /sys, /dev");
+  }
+  return Project{.dir = std::move(dir), .why = "named by --project-dir"};
+}
+
+}  // namespace
+
+std::string why_no_project(const std::string& dir, const host::HostFacts& facts) {
+  for (const std::string& home : {facts.home, facts.env_home}) {
+    if (home.empty()) continue;
+    if (dir == home) return "it is the home directory";
+    if (is_within(home, dir)) return "the home directory is in it";
+  }
+  for (const host::PasswdEntry& entry : facts.passwd) {
+    if (entry.uid >= kFirstPerson && entry.uid != kNobody && dir == entry.home) {
+      return "it is the home directory of " + shown(entry.name);
+    }
+  }
+  if (is_system(dir)) return "it belongs to the system";
+  if (std::find(kShared.begin(), kShared.end(), dir) != kShared.end()) {
+    return "it is shared by all programs or users";
+  }
+  return {};
+}
+
+Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& facts) {
+  if (spec.project == spec::ProjectMode::None) {
+    return Project{.dir = {}, .why = "no project: --project none"};
+  }
+  if (!spec.project_dir.empty()) return named_project(spec, facts);
+  if (!facts.work_tree.empty() && why_no_project(facts.work_tree, facts).empty()) {
+    return Project{.dir = facts.work_tree, .why = "the enclosing git work tree"};
+  }
+  if (facts.working_dir.empty()) {
+    return Project{.dir = {}, .why = "no project: the working directory is gone or unreachable"};
+  }
+  const std::string why = why_no_project(facts.working_dir, facts);
+  if (!why.empty()) {
+    return Project{.dir = {},
+                   .why = "no project: the working directory is " + shown(facts.working_dir) +
+                          " and " + why + "; --project-dir names one"};
+  }
+  return Project{.dir = facts.working_dir, .why = "the working directory"};
+}
+
+Result<std::string> start_dir(const spec::Spec& spec, const host::HostFacts& facts, const Ids& ids,
+                              const std::vector<std::string>& same_paths) {
+  if (!spec.chdir.empty()) {
+    if (spec.chdir[0] == '/') return spec.chdir;
+    return usage_error("start in " + shown(spec.chdir) + ": it is not an absolute path",
+                       "give the path as it is inside the sandbox, beginning with '/'");
+  }
+  const auto shows = [&](const std::string& tree) { return is_within(facts.working_dir, tree); };
+  const bool seen =
+      !facts.working_dir.empty() && std::any_of(same_paths.begin(), same_paths.end(), shows);
+  return seen ? facts.working_dir : ids.home;
+}
+
+}  // namespace mayfly::plan

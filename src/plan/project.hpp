@@ -1,0 +1,37 @@
+// Which directory of the host is the project, and where the task starts (DESIGN 7).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "host/facts.hpp"
+#include "plan/plan.hpp"
+#include "spec/spec.hpp"
+
+namespace mayfly::plan {
+
+struct Project {
+  std::string dir;  // normal, absolute, on the host; empty: there is none
+  std::string why;  // in words: "the enclosing git work tree", "no project: …"
+  bool operator==(const Project&) const = default;
+};
+
+// The directory that --project-dir names, else the enclosing git work tree, else the working
+// directory. Never by itself: a home directory, what lies above one, or a directory of the system.
+// A relative --project-dir is taken from the working directory; it may name a home, but not "/" nor
+// a place in the kernel's own file systems.
+[[nodiscard]] Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& facts);
+
+// Why a directory is no project unless it is named, or empty if it may be one: "it is the home
+// directory", "it belongs to the system". `dir` is normal and absolute.
+[[nodiscard]] std::string why_no_project(const std::string& dir, const host::HostFacts& facts);
+
+// Where the task starts, inside: spec.chdir, else the caller's working directory if it is seen
+// inside at its own path, else HOME.
+//   same_paths  directories that the sandbox shows under the path they have on the host
+[[nodiscard]] Result<std::string> start_dir(const spec::Spec& spec, const host::HostFacts& facts,
+                                            const Ids& ids,
+                                            const std::vector<std::string>& same_paths);
+
+}  // namespace mayfly::plan

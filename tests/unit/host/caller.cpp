@@ -1,0 +1,29 @@
+#include "host/caller.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mayfly::host;
+
+TEST_CASE("map_covers: one line must hold the whole range") {
+  CHECK(map_covers("         0          0 4294967295\n", 0x80000, 0x6FFFFFFF));
+  CHECK(map_covers("0 100000 65536\n65536 200000 4294901759\n", 0x80000, 0x6FFFFFFF));
+  // rootless containers
+  CHECK_FALSE(map_covers("0 1000 1\n1 100000 65536\n", 0x80000, 0x6FFFFFFF));
+  CHECK_FALSE(map_covers("0 0 1000000\n", 0x80000, 0x6FFFFFFF));
+  // off by one at either end
+  CHECK(map_covers("5 0 3\n", 5, 7));
+  CHECK_FALSE(map_covers("5 0 3\n", 4, 7));
+  CHECK_FALSE(map_covers("5 0 3\n", 5, 8));
+  CHECK_FALSE(map_covers("", 0, 0));
+  CHECK_FALSE(map_covers("rubbish here too\n", 1, 2));
+}
+
+TEST_CASE("runtime_dir: root's is fixed, others follow XDG_RUNTIME_DIR if it is absolute") {
+  CHECK(runtime_dir(0, nullptr) == "/run/mayfly");
+  CHECK(runtime_dir(0, "/home/evil") == "/run/mayfly");
+  CHECK(runtime_dir(1000, "/run/user/1000") == "/run/user/1000/mayfly");
+  CHECK(runtime_dir(1000, "/run/user/1000/") == "/run/user/1000/mayfly");
+  CHECK(runtime_dir(1000, nullptr) == "/tmp/mayfly-1000");
+  CHECK(runtime_dir(1000, "") == "/tmp/mayfly-1000");
+  CHECK(runtime_dir(1000, "relative/dir") == "/tmp/mayfly-1000");
+}

@@ -1,0 +1,29 @@
+#include "plan/command.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mayfly::plan;
+
+using Paths = std::vector<std::string>;
+
+TEST_CASE("program_paths: a name with a slash is one path") {
+  CHECK(program_paths("/bin/ls", {"PATH=/a"}, "/w") == Paths{"/bin/ls"});
+  CHECK(program_paths("./run", {"PATH=/a"}, "/w") == Paths{"/w/./run"});
+  CHECK(program_paths("sub/run", {"PATH=/a"}, "/w/") == Paths{"/w/sub/run"});
+  CHECK(program_paths("../run", {}, "/") == Paths{"/../run"});
+}
+
+TEST_CASE("program_paths: any other name is looked for in the task's PATH") {
+  CHECK(program_paths("ls", {"X=1", "PATH=/usr/bin:/bin/"}, "/w") ==
+        Paths{"/usr/bin/ls", "/bin/ls"});
+  // the current directory is never meant by an empty element
+  CHECK(program_paths("ls", {"PATH=:/bin::"}, "/w") == Paths{"/bin/ls"});
+  CHECK(program_paths("ls", {"PATH=node_modules/.bin:."}, "/w") ==
+        Paths{"/w/node_modules/.bin/ls", "/w/./ls"});
+}
+
+TEST_CASE("program_paths: nowhere to look") {
+  CHECK(program_paths("ls", {"PATH="}, "/w").empty());
+  CHECK(program_paths("ls", {"PATHS=/bin", "XPATH=/bin"}, "/w").empty());
+  CHECK(program_paths("", {"PATH=/bin"}, "/w").empty());
+}
