@@ -1,0 +1,84 @@
+// The host's sockets are out of reach, those in shown trees included.
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+
+namespace {
+
+// Listens on a path, or on an abstract name if it begins with "@".
+Fd listen_on(const std::string& name) {
+  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  REQUIRE(name.size() < sizeof address.sun_path);
+  std::memcpy(address.sun_path, name.data(), name.size());
+  if (name[0] == '@') address.sun_path[0] = '\0';
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  REQUIRE(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(::listen(fd.get(), 4) == 0);
+  if (name[0] != '@') REQUIRE(::chmod(name.c_str(), 0777) == 0);
+  return fd;
+}
+
+std::string connect_answer(const std::string& name, const Words& options) {
+  const Ended ended = run(options, {kProbe, "connect-unix", name});
+  CAPTURE(ended.err);
+  REQUIRE(ended.code == 0);
+  return value_of(ended.out, "connect");
+}
+
+}  // namespace
+
+TEST_CASE("an abstract socket of the host does not exist inside") {
+  const std::string name = "@" + new_marker();
+  const Fd listener = listen_on(name);
+  REQUIRE(
+      contains(Command({targets_path() + "/probe", "connect-unix", name}).run().out, "connect ok"));
+  CHECK(connect_answer(name, {}) == "ECONNREFUSED");
+}
+
+TEST_CASE("a socket in a tree shown with --ro or --cow is dead") {
+  const TempDir host;
+  const Fd listener = listen_on(host / "socket");
+  for (const char* option : {"--ro", "--cow"}) {
+    CAPTURE(option);
+    CHECK(connect_answer("/shown/socket", {option, host.path() + ":/shown"}) == "ECONNREFUSED");
+  }
+}
+
+TEST_CASE("a socket in the project is dead") {
+  const Run attack({}, {kProbe, "connect-unix", "socket"});
+  const Fd listener = listen_on(attack.project() / "socket");
+  CHECK_FALSE(contains(attack.end().out, "connect ok"));
+}
+
+TEST_CASE("a socket in a tree shown with --rw refuses the start unless it is asked for") {
+  const TempDir host;
+  REQUIRE(::chmod(host.path().c_str(), 0777) == 0);
+  const std::string below = host.dir("one") + "/socket";
+  REQUIRE(::chmod(host.dir("one").c_str(), 0777) == 0);
+  const Fd listener = listen_on(below);
+  const Ended refused = sh("echo started", {"--rw", host.path() + ":/live"});
+  CHECK(refused.code == 125);
+  CHECK(refused.out.empty());
+  CHECK(contains(refused.err, "one/socket"));
+  CHECK(contains(refused.err, "--unsafe-sockets"));
+  CHECK(connect_answer("/live/one/socket", {"--rw", host.path() + ":/live", "--unsafe-sockets"}) ==
+        "ok 0");
+}
+
+TEST_CASE("the well-known sockets of a host are not in sight") {
+  const Ended ended =
+      sh("find / -xdev -type s 2>/dev/null; ls -d /run/dbus /run/systemd /run/docker.sock "
+         "/var/run/docker.sock /tmp/.X11-unix 2>/dev/null; :");
+  CHECK(ended.out.empty());
+}

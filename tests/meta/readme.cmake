@@ -1,0 +1,11 @@
+# The README's commands do what it says, as whoever runs the tests and as an ordinary user.
+set(readme ${CMAKE_CURRENT_SOURCE_DIR}/readme.py)
+foreach(as "" "${CMAKE_SOURCE_DIR}/tests/as_user ")
+  if(as)
+    set(name meta.readme.user)
+  else()
+    set(name meta.readme)
+  endif()
+  add_test(NAME ${name} COMMAND sh -c "${as}${readme} < ${CMAKE_SOURCE_DIR}/README.md")
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT MAYFLY_BUILD=${CMAKE_BINARY_DIR} TIMEOUT 120)
+endforeach()

@@ -1,0 +1,83 @@
+// SIGKILL of the supervisor at many moments: whatever it was doing, nothing stays.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "harness/host.hpp"
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+
+namespace {
+
+constexpr milliseconds kGoneWithin{1000};
+
+// Kills the supervisor `after` its start and returns what is alive a second later.
+std::vector<pid_t> survivors(milliseconds after) {
+  const std::string marker = new_marker();
+  const Run doomed({"--ttl", "20s"}, {kProbe, "crowd", marker});
+  Process process = doomed.command.start();
+  std::this_thread::sleep_for(after);
+  process.send(SIGKILL);
+  const Finished finished = process.finish();
+  CHECK(finished.signal == SIGKILL);
+  CHECK_FALSE(finished.timed_out);  // the task's ends of the pipes are closed
+  static_cast<void>(within(kGoneWithin, [&] { return processes_with(marker).empty(); }));
+  return processes_with(marker);
+}
+
+}  // namespace
+
+TEST_CASE("the supervisor killed while it starts a sandbox leaves no process and no mount") {
+  const std::size_t mounts = mount_count();
+  for (int i = 0; i < 80; ++i) {
+    CAPTURE(i);
+    CHECK(survivors(milliseconds(i / 4)).empty());
+  }
+  CHECK(mount_count() == mounts);
+}
+
+TEST_CASE("the supervisor killed while the task runs leaves no process and no mount") {
+  const std::size_t mounts = mount_count();
+  for (const int after : {60, 90, 150, 300})
+    CHECK(survivors(milliseconds(after)).empty());
+  CHECK(mount_count() == mounts);
+}
+
+TEST_CASE("init killed from outside ends the sandbox, and the result says that it was lost") {
+  const std::string marker = new_marker();
+  const Run doomed({}, {kProbe, "crowd", marker});
+  Process process = doomed.command.start();
+  process.await_output("ready");
+  const std::vector<pid_t> below = descendants(process.pid());
+  REQUIRE_FALSE(below.empty());
+  REQUIRE(::kill(below.front(), SIGKILL) == 0);
+  const Ended ended = doomed.end(std::move(process));
+  CHECK_FALSE(ended.timed_out);
+  CHECK(ended.code == 125);
+  CHECK(ended.reason() == "supervisor_lost");
+  CHECK(ended.result.value("started", false));
+  CHECK(processes_with(marker).empty());
+}
+
+TEST_CASE("temporary files: a sandbox, ended or killed, leaves none behind") {
+  const TempDir temp;
+  Run ended({}, {"/bin/sh", "-c", "echo x > /tmp/x; echo y > y"});
+  ended.command.env("TMPDIR", temp.path());
+  CHECK(ended.end().code == 0);
+
+  const std::string marker = new_marker();
+  Run killed({}, {kProbe, "hold", marker});
+  killed.command.env("TMPDIR", temp.path());
+  Process process = killed.command.start();
+  process.await_output("ready");
+  process.send(SIGKILL);
+  static_cast<void>(process.finish());
+  CHECK(within(kGoneWithin, [&] { return processes_with(marker).empty(); }));
+  CHECK(sh("true").code == 0);
+
+  CHECK(Command({"/bin/ls", "-A", temp.path()}).run().out.empty());
+  CHECK(Command({"/bin/ls", "-A", killed.project().path()}).run().out.empty());
+  CHECK(Command({"/bin/ls", "-A", ended.project().path()}).run().out.empty());
+}

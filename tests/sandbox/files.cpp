@@ -1,0 +1,240 @@
+// Files: what is written stays inside, what is shown is shown as asked, and overlays behave.
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/host.hpp"
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+
+namespace {
+
+mode_t mode_of(const std::string& path) {
+  struct stat info = {};
+  REQUIRE(::lstat(path.c_str(), &info) == 0);
+  return info.st_mode & 07777;
+}
+
+// A project with something in it to change.
+void furnish(const TempDir& project) {
+  project.file("kept", "kept");
+  project.file("changed", "before");
+  project.file("removed", "removed");
+  project.file("tree/deep/file", "deep");
+  project.file("script", "#!/bin/sh\n", 0755);
+}
+
+}  // namespace
+
+TEST_CASE("the project is changed inside and untouched outside") {
+  const Run work({}, {"/bin/sh", "-ec",
+                      "echo after > changed; rm removed; mkdir made; echo x > made/x; rm -r tree;"
+                      "chmod 600 kept; mv script renamed; ls; cat changed"});
+  furnish(work.project());
+  const Ended ended = work.end();
+  CAPTURE(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.out == "changed\nkept\nmade\nrenamed\nafter\n");
+  CHECK(read_file(work.project() / "changed") == "before");
+  CHECK(read_file(work.project() / "removed") == "removed");
+  CHECK(read_file(work.project() / "tree/deep/file") == "deep");
+  CHECK(mode_of(work.project() / "kept") == 0644);
+  CHECK(exists(work.project() / "script"));
+  CHECK_FALSE(exists(work.project() / "made"));
+  CHECK_FALSE(exists(work.project() / "renamed"));
+}
+
+TEST_CASE("--project rw writes through, ro refuses, none hides") {
+  const Run live({"--project", "rw"},
+                 {"/bin/sh", "-ec", "echo after > changed; rm removed; echo new > new"});
+  furnish(live.project());
+  // A root caller's task is nobody in particular on the host: 125 says so, or the write works.
+  const Ended wrote = live.end();
+  CAPTURE(wrote.err);
+  CHECK(wrote.code == 0);
+  CHECK(read_file(live.project() / "changed") == "after\n");
+  CHECK_FALSE(exists(live.project() / "removed"));
+  CHECK(exists(live.project() / "new"));
+
+  const Run shown({"--project", "ro"}, {"/bin/sh", "-c", "cat changed; echo x > changed"});
+  furnish(shown.project());
+  const Ended refused = shown.end();
+  CHECK(refused.out == "before");
+  CHECK(refused.code != 0);
+  CHECK(contains(refused.err, "Read-only file system"));
+
+  const Run hidden({"--project", "none", "--chdir", "/"},
+                   {"/bin/sh", "-c", "cat \"$1\"", "sh", "PLACE"});
+  furnish(hidden.project());
+  const Ended none =
+      run({"--project", "none", "--chdir", "/"}, {"/bin/cat", hidden.project() / "kept"});
+  CHECK(none.code == 1);
+  CHECK(contains(none.err, "No such file"));
+}
+
+TEST_CASE("the project is the enclosing git work tree") {
+  const TempDir tree;
+  REQUIRE(Command({"git", "init", "-q", tree.path()}).run().code == 0);
+  tree.file("top", "top of the tree");
+  Run below({}, {"/bin/sh", "-c", "cat ../../top; echo x > ../../made; pwd"});
+  below.command.cwd(tree.dir("a/b"));
+  const Ended ended = below.end();
+  CAPTURE(ended.err);
+  CHECK(ended.out == "top of the tree" + tree.path() + "/a/b\n");
+  CHECK_FALSE(exists(tree / "made"));
+}
+
+TEST_CASE("the home directory and what is above it is no project") {
+  const TempDir home;
+  home.file("private", "private");
+  Run at_home({}, {"/bin/sh", "-c", "cat \"$0\" 2>&1", home / "private"});
+  at_home.command.env("HOME", home.path()).cwd(home.path());
+  const Ended ended = at_home.end();
+  CHECK_FALSE(contains(ended.out, "private\n"));
+  CHECK_FALSE(ended.out == "private");
+}
+
+TEST_CASE("--ro shows a directory and a file, every write fails with EROFS and reaches nothing") {
+  const TempDir host;
+  host.file("tree/sub/file", "content");
+  const std::string single = host.file("single", "single");
+  const Ended ended = sh(
+      "cat /shown/sub/file /single; for p in /shown/new /shown/sub/new /shown/sub/file /single; do"
+      " (echo x > $p) 2>&1; done; rm -f /shown/sub/file 2>&1; mkdir /shown/d 2>&1; chmod 777 "
+      "/shown/sub 2>&1",
+      {"--ro", host / "tree" + std::string(":/shown"), "--ro", single + ":/single"});
+  CAPTURE(ended.out);
+  CHECK(ended.out.starts_with("contentsingle"));
+  std::size_t refusals = 0;
+  for (const std::string& line : lines(ended.out))
+    refusals += contains(line, "Read-only file system");
+  CHECK(refusals == 7);
+  CHECK(read_file(host / "tree/sub/file") == "content");
+  CHECK(read_file(single) == "single");
+}
+
+TEST_CASE("mountinfo proves it: what is shown with --ro is a read-only mount") {
+  const TempDir host;
+  host.file("tree/file", "content");
+  const Ended ended =
+      sh("cat /proc/self/mountinfo", {"--ro", host / "tree" + std::string(":/shown")});
+  bool found = false;
+  for (const std::string& line : lines(ended.out)) {
+    if (!contains(line, " /shown ")) continue;
+    found = true;
+    CHECK(contains(line, " /shown ro"));
+    CHECK(contains(line, "nosuid"));
+    CHECK(contains(line, "nodev"));
+  }
+  CHECK(found);
+}
+
+TEST_CASE("--cow: writes are seen inside and not outside") {
+  const TempDir host;
+  host.file("tree/file", "before");
+  const Ended ended = sh("echo after > /work/file; echo new > /work/new; cat /work/file /work/new",
+                         {"--cow", host / "tree" + std::string(":/work")});
+  CAPTURE(ended.err);
+  CHECK(ended.out == "after\nnew\n");
+  CHECK(read_file(host / "tree/file") == "before");
+  CHECK_FALSE(exists(host / "tree/new"));
+}
+
+TEST_CASE("--tmpfs has the size that was asked for: beyond it ENOSPC") {
+  const Ended ended =
+      sh("dd if=/dev/zero of=/scratch/f bs=64k count=32 2>&1; stat -c %s /scratch/f",
+         {"--tmpfs", "/scratch:size=1M"});
+  CHECK(contains(ended.out, "No space left on device"));
+  CHECK(lines(ended.out).back() == "1048576");
+}
+
+TEST_CASE("the layer has a size and a number of inodes: beyond them ENOSPC") {
+  const Ended full = sh("dd if=/dev/zero of=/tmp/f bs=64k count=64 2>&1", {"--layer-size", "1M"});
+  CHECK(contains(full.out, "No space left on device"));
+  const Ended many = sh("i=0; while [ $i -lt 400 ]; do : > /tmp/$i || exit 9; i=$((i+1)); done",
+                        {"--layer-inodes", "300"});
+  CHECK(many.code != 0);
+  CHECK(contains(many.err, "No space left on device"));
+}
+
+TEST_CASE("--file, --dir and --symlink make what they say, with the mode asked for") {
+  const TempDir host;
+  const std::string source = host.file("source", std::string("from\0the host", 13));
+  const Ended ended =
+      sh("cat /etc/motd2; stat -c '%a %n' /etc/motd2 /srv/box /srv/secret; readlink /srv/link; cmp "
+         "/srv/copy \"$1\" && echo same",
+         {"--file", "/etc/motd2=hello", "--dir", "/srv/box:700", "--file", "/srv/secret:600=key",
+          "--symlink", "/srv/link=../etc/motd2", "--file", "/srv/copy=@" + source, "--ro", source},
+         {source});
+  CAPTURE(ended.err);
+  CHECK(ended.out == "hello644 /etc/motd2\n700 /srv/box\n600 /srv/secret\n../etc/motd2\nsame\n");
+}
+
+TEST_CASE("--mask hides a directory and a file, and cannot be undone from inside") {
+  const TempDir host;
+  host.file("tree/secret/key", "s3cret");
+  host.file("tree/plain", "s3cret, too");
+  const Words options = {"--cow",  host / "tree" + std::string(":/shown"),
+                         "--mask", "/shown/secret",
+                         "--mask", "/shown/plain"};
+  const Ended ended =
+      sh("ls -A /shown/secret; cat /shown/secret/key /shown/plain;"
+         "rm -rf /shown/secret /shown/plain; mv /shown/secret /shown/elsewhere; cat "
+         "/shown/elsewhere/key",
+         options);
+  CHECK_FALSE(contains(ended.out, "s3cret"));
+  CHECK(ended.code != 0);
+}
+
+TEST_CASE("file system options apply in the order given") {
+  const TempDir host;
+  host.file("a/file", "a");
+  host.file("b/file", "b");
+  const Words ab = {"--ro", host / "a" + std::string(":/shown"), "--ro",
+                    host / "b" + std::string(":/shown")};
+  CHECK(run(ab, {"/bin/cat", "/shown/file"}).out == "b");
+  const Words ba = {"--ro", host / "b" + std::string(":/shown"), "--ro",
+                    host / "a" + std::string(":/shown")};
+  CHECK(run(ba, {"/bin/cat", "/shown/file"}).out == "a");
+}
+
+TEST_CASE("the usual operations on lower files work: replace, rename, link, truncate, times") {
+  const Run work({}, {"/bin/sh", "-ec", R"(
+    rm -r tree; mkdir tree; ls -A tree; echo new > tree/deep
+    mv kept other; ln other linked; echo more >> linked; cat other
+    ln -s nowhere dangling; readlink dangling
+    : > changed; stat -c %s changed
+    touch -d @1000 script; stat -c %Y script
+    mkdir one; mv one two; rmdir two
+    chmod 4755 script; stat -c %a script
+    mkfifo pipe; test -p pipe
+  )"});
+  furnish(work.project());
+  const Ended ended = work.end();
+  CAPTURE(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.out == "keptmore\nnowhere\n0\n1000\n4755\n");
+}
+
+TEST_CASE("renaming a lower directory works, or fails with the EXDEV that mv copes with") {
+  const Run work({}, {"/bin/sh", "-ec", "mv tree moved; cat moved/deep/file; test ! -e tree"});
+  furnish(work.project());
+  const Ended ended = work.end();
+  CAPTURE(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.out == "deep");
+}
+
+TEST_CASE("what a task wrote is gone with it: the next one does not see it") {
+  CHECK(sh("echo x > /tmp/left; echo x > /var/tmp/left").code == 0);
+  CHECK(sh("ls -A /tmp/left /var/tmp/left").code != 0);
+}
+
+TEST_CASE("the system's own directories cannot be written through to the host") {
+  const std::string name = "/usr/" + new_marker();
+  const Ended ended = sh("echo x > \"$1\"; echo x >> /etc/hostname; echo done", {}, {name});
+  CHECK(contains(ended.out, "done"));
+  CHECK_FALSE(exists(name));
+}

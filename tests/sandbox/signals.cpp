@@ -1,0 +1,199 @@
+// Signals to the supervisor, from its caller or because its caller has died; signals inside.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "harness/host.hpp"
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+
+TEST_CASE("TERM, INT, HUP, QUIT, USR1, USR2 and WINCH to us reach the task") {
+  for (const auto& [signal, name] : {std::pair{SIGTERM, "TERM"},
+                                     {SIGINT, "INT"},
+                                     {SIGHUP, "HUP"},
+                                     {SIGQUIT, "QUIT"},
+                                     {SIGUSR1, "USR1"},
+                                     {SIGUSR2, "USR2"},
+                                     {SIGWINCH, "WINCH"}}) {
+    CAPTURE(name);
+    const std::string trap = "trap 'echo got " + std::string(name) + "; exit 3' " + name + "\n";
+    const Run trapped({}, {"/bin/sh", "-c", trap + "echo ready; while :; do sleep 0.05; done"});
+    Process process = trapped.command.start();
+    process.await_output("ready");
+    process.send(signal);
+    const Ended ended = trapped.end(std::move(process));
+    CHECK(contains(ended.out, "got " + std::string(name)));
+    CHECK_FALSE(ended.timed_out);
+    CHECK(ended.exited_after < milliseconds(5000));
+  }
+}
+
+TEST_CASE("USR1 alone does not end a sandbox: the exit code is the task's") {
+  const Run trapped(
+      {}, {"/bin/sh", "-c", "trap 'exit 3' USR1; echo ready; while :; do sleep 0.05; done"});
+  Process process = trapped.command.start();
+  process.await_output("ready");
+  process.send(SIGUSR1);
+  const Ended ended = trapped.end(std::move(process));
+  CHECK(ended.code == 3);
+  CHECK(ended.reason() == "exited");
+}
+
+TEST_CASE("TERM, then the grace time, then all are killed: 143, cancelled") {
+  const std::string marker = new_marker();
+  const Run crowd({"--grace", "300ms"}, {kProbe, "crowd", marker});
+  Process process = crowd.command.start();
+  process.await_output("ready");
+  const auto sent = Clock::now();
+  process.send(SIGTERM);
+  const Ended ended = crowd.end(std::move(process));
+  CHECK(ended.code == 128 + SIGTERM);
+  CHECK(ended.reason() == "cancelled");
+  CHECK(ended.result.at("signal") == SIGTERM);
+  CHECK(Clock::now() - sent >= milliseconds(300));
+  CHECK(Clock::now() - sent < milliseconds(3000));
+  CHECK(processes_with(marker).empty());
+}
+
+TEST_CASE("a second TERM does not wait for the grace time") {
+  const Run crowd({"--grace", "20s"}, {kProbe, "crowd"});
+  Process process = crowd.command.start();
+  process.await_output("ready");
+  process.send(SIGTERM);
+  std::this_thread::sleep_for(milliseconds(100));
+  process.send(SIGTERM);
+  const Ended ended = crowd.end(std::move(process));
+  CHECK(ended.code == 128 + SIGTERM);
+  CHECK(ended.reason() == "cancelled");
+  CHECK(ended.exited_after < milliseconds(5000));
+}
+
+TEST_CASE("INT is the task's to handle, a second one ends the sandbox") {
+  const Run stubborn(
+      {"--grace", "300ms"},
+      {"/bin/sh", "-c", "trap 'echo again' INT; echo ready; while :; do sleep 0.05; done"});
+  Process process = stubborn.command.start();
+  process.await_output("ready");
+  process.send(SIGINT);
+  process.await_output("again");
+  std::this_thread::sleep_for(milliseconds(500));  // longer than the grace: still there
+  CHECK(state_of(process.pid()) != 'Z');
+  process.send(SIGINT);
+  const Ended ended = stubborn.end(std::move(process));
+  CHECK(ended.code == 128 + SIGINT);
+  CHECK(ended.reason() == "cancelled");
+}
+
+TEST_CASE("TSTP stops the task and CONT lets it go on") {
+  const Run counting(
+      {"--ttl", "20s"},
+      {"/bin/sh", "-c",
+       "echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.05; i=$((i+1)); done; echo done"});
+  Process process = counting.command.start();
+  process.await_output("ready");
+  process.send(SIGTSTP);
+  std::this_thread::sleep_for(milliseconds(300));
+  process.send(SIGCONT);
+  const Ended ended = counting.end(std::move(process));
+  CHECK(ended.code == 0);
+  CHECK(contains(ended.out, "done"));
+}
+
+TEST_CASE("the task starts with default signal dispositions and none blocked") {
+  Run looked({}, {kProbe, "signals"});
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = SIG_IGN;
+  sigset_t blocked, old;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR1);
+  sigaddset(&blocked, SIGTERM);
+  ::sigaction(SIGINT, &ignore, &before);
+  ::sigprocmask(SIG_BLOCK, &blocked, &old);
+  Process process = looked.command.start();
+  ::sigprocmask(SIG_SETMASK, &old, nullptr);
+  ::sigaction(SIGINT, &before, nullptr);
+  const Ended ended = looked.end(std::move(process));
+  CHECK(ended.code == 0);
+  CHECK(value_of(ended.out, "ignored") == "none");
+  CHECK(value_of(ended.out, "blocked") == "none");
+  CHECK(value_of(ended.out, "pending") == "none");
+}
+
+TEST_CASE("the task is not pid 1, and a signal that it sends to itself kills it") {
+  const Ended ended = sh("echo $$; kill -TERM $$; echo survived");
+  CHECK(ended.code == 128 + SIGTERM);
+  CHECK_FALSE(contains(ended.out, "survived"));
+  CHECK(lines(ended.out).at(0) != "1");
+}
+
+TEST_CASE("500 orphans leave no zombie") {
+  const Ended ended = run({"--pids", "2000"}, {kProbe, "orphans", "500"});
+  CAPTURE(ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(lines(ended.out).size() <= 3);
+  for (const std::string& line : lines(ended.out)) {
+    CAPTURE(line);
+    CHECK_FALSE(contains(line, " Z "));
+  }
+}
+
+TEST_CASE("a caller that dies takes its sandbox with it") {
+  const std::string marker = new_marker();
+  // This shell is the caller: it is killed, and mayfly with its task must go.
+  const Words words = {"/bin/sh", "-c",          "\"$@\" & wait",
+                       "sh",      mayfly_path(), "run",
+                       "--grace", "300ms",       "--",
+                       "/bin/sh", "-c",          "trap '' TERM; echo ready; sleep 60; :",
+                       marker};
+  Process caller = Command(words).cwd("/tmp").start();
+  caller.await_output("ready");
+  CHECK(processes_with(marker).size() >= 2);
+  caller.send(SIGKILL);
+  CHECK(within(milliseconds(3000), [&] { return processes_with(marker).empty(); }));
+}
+
+TEST_CASE("--keep-running outlives its caller") {
+  const std::string marker = new_marker();
+  const Words words = {"/bin/sh",
+                       "-c",
+                       "\"$@\" & wait",
+                       "sh",
+                       mayfly_path(),
+                       "run",
+                       "--keep-running",
+                       "--ttl",
+                       "2s",
+                       "--grace",
+                       "0",
+                       "--",
+                       "/bin/sh",
+                       "-c",
+                       "echo ready; sleep 60; :",
+                       marker};
+  Process caller = Command(words).cwd("/tmp").start();
+  caller.await_output("ready");
+  caller.send(SIGKILL);
+  std::this_thread::sleep_for(milliseconds(700));
+  CHECK_FALSE(processes_with(marker).empty());
+  CHECK(within(milliseconds(4000), [&] { return processes_with(marker).empty(); }));
+}
+
+TEST_CASE("cancel against natural exit: one result, code and reason agree") {
+  for (int i = 0; i < 60; ++i) {
+    const Run raced({"--grace", "0"}, {"/bin/sleep", "0.03"});
+    Process process = raced.command.start();
+    std::this_thread::sleep_for(milliseconds(20 + i % 40));
+    ::kill(process.pid(), SIGTERM);  // it may be a zombie already: no reaped pid is signalled
+    const Ended ended = raced.end(std::move(process));
+    CAPTURE(i);
+    CAPTURE(ended.err);
+    if (ended.signal == SIGTERM) continue;  // before it had its handlers: nothing was made yet
+    CAPTURE(ended.reason());
+    const bool natural = ended.reason() == "exited" && ended.code == 0;
+    const bool cancelled = ended.reason() == "cancelled" && ended.code == 128 + SIGTERM;
+    CHECK((natural || cancelled));
+    CHECK(ended.result.value("code", -1) == ended.code);
+  }
+}

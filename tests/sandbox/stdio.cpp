@@ -1,0 +1,139 @@
+// What goes in and out of a sandbox through its descriptors, and that nobody waits for ever.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "harness/host.hpp"
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+
+namespace {
+
+std::string noise(std::size_t size) {
+  std::string bytes(size, '\0');
+  std::uint64_t state = 0x9e3779b97f4a7c15;
+  for (char& byte : bytes) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    byte = static_cast<char>(state);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("10 MiB of binary through stdin and stdout arrive as they were") {
+  const std::string bytes = noise(10u << 20);
+  Run cat({}, {"/bin/cat"});
+  cat.command.in(bytes);
+  const Ended ended = cat.end();
+  CHECK(ended.code == 0);
+  const bool same = ended.out == bytes;
+  CHECK(same);
+}
+
+TEST_CASE("stdin from a pipe that closes at once is an end of file") {
+  const Ended ended = run({}, {"/bin/cat"});
+  CHECK(ended.code == 0);
+  CHECK(ended.out.empty());
+}
+
+TEST_CASE("--stdin null and --stdin FILE stand in for the caller's stdin") {
+  Run null({"--stdin", "null"}, {"/bin/cat"});
+  null.command.in("from the caller");
+  CHECK(null.end().out.empty());
+
+  const TempDir host;
+  const Ended from_file = run({"--stdin", host.file("input", "from a file")}, {"/bin/cat"});
+  CAPTURE(from_file.err);
+  CHECK(from_file.out == "from a file");
+}
+
+TEST_CASE("a background child that holds stdout does not keep the caller waiting") {
+  const std::string marker = new_marker();
+  for (const char* script : {"(/targets/probe hold \"$1\" &); echo hi",
+                             "(/targets/probe hold \"$1\" >/dev/null 2>&1 &); echo hi",
+                             "(trap '' TERM HUP; /targets/probe hold \"$1\" &); echo hi"}) {
+    CAPTURE(script);
+    const Ended ended = sh(script, {}, {marker});
+    CHECK(ended.code == 0);
+    CHECK(contains(ended.out, "hi"));
+    CHECK_FALSE(ended.timed_out);
+    // 0.5 s is the promise; a loaded machine gets some more before the test calls it broken.
+    CHECK(ended.eof_after < milliseconds(1500));
+    CHECK(processes_with(marker).empty());
+  }
+}
+
+TEST_CASE("--linger waits for background children, up to the TTL") {
+  const Ended waited = sh("(sleep 0.3; echo late) & echo early", {"--linger"});
+  CHECK(waited.code == 0);
+  CHECK(waited.out == "early\nlate\n");
+
+  const Ended cut = sh("sleep 30 & echo early", {"--linger", "--ttl", "500ms", "--grace", "0"});
+  CHECK(cut.out == "early\n");
+  CHECK(cut.code == 124);
+  CHECK(cut.reason() == "ttl");
+}
+
+TEST_CASE("1 MiB on stdout and on stderr to a slow reader: no deadlock") {
+  constexpr std::size_t kSize = 1u << 20;
+  const Run flood({}, {kProbe, "flood", std::to_string(kSize)});
+  Process process = flood.command.start();
+  std::this_thread::sleep_for(milliseconds(500));  // both pipes are full by now
+  const Ended ended = flood.end(std::move(process));
+  CHECK(ended.code == 0);
+  CHECK(ended.out.size() == kSize);
+  CHECK(ended.err.size() == kSize);
+}
+
+TEST_CASE("a task whose reader has gone gets SIGPIPE or EPIPE, not a hang") {
+  Run yes({"--ttl", "20s"}, {"/bin/sh", "-c", "yes"});
+  Pipe out = make_pipe();
+  yes.command.fd(1, out.write.get());
+  Process process = yes.command.start();
+  out.write.reset();
+  std::array<char, 100> some{};
+  REQUIRE(::read(out.read.get(), some.data(), some.size()) > 0);
+  out.read.reset();
+  const Ended ended = yes.end(std::move(process));
+  CHECK_FALSE(ended.timed_out);
+  CHECK(ended.exited_after < milliseconds(10'000));
+  CHECK(ended.code != 0);
+}
+
+TEST_CASE("the task has descriptors 0 to 2 and no other, whatever the caller holds") {
+  const TempDir host;
+  const Fd secret(::open(host.file("secret", "s3cret").c_str(), O_RDWR | O_CLOEXEC));
+  const Fd directory(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  Run crowded({}, {kProbe, "fds"});
+  for (int number = 3; number <= 200; ++number)
+    crowded.command.fd(number, number % 2 == 0 ? secret.get() : directory.get());
+  const Ended ended = crowded.end();
+  CAPTURE(ended.out);
+  CAPTURE(ended.err);
+  CHECK(ended.code == 0);
+  REQUIRE(lines(ended.out).size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(lines(ended.out)[i].starts_with(std::to_string(i) + " "));
+}
+
+TEST_CASE("closed descriptors 0 to 2 become /dev/null, and nothing else takes their place") {
+  for (const int number : {0, 1, 2}) {
+    CAPTURE(number);
+    Run closed({}, {"/bin/sh", "-c", "/targets/probe fds > fds 2>/dev/null; cat fds; cat fds >&2"});
+    closed.command.closed(number);
+    const Ended ended = closed.end();
+    const std::string seen = number == 1 ? ended.err : ended.out;
+    CAPTURE(seen);
+    CHECK(ended.code == 0);
+    // fd 1 and 2 of the probe are redirected by the shell; 0 is as the task got it.
+    CHECK(lines(seen).size() == 3);
+    if (number == 0) CHECK(contains(value_of(seen, "0"), "/dev/null"));
+  }
+}
