@@ -87,20 +87,23 @@ void Init::start() noexcept {
   checked(Step::InitStart, call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
   checked(Step::InitStart, call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
   check_supervisor();  // it may have died before PDEATHSIG was set
-  call(__NR_prctl, PR_SET_NAME, arg("mayfly-init"), 0, 0, 0);
-  call(__NR_setsid);  // out of the caller's session; EPERM: it leads one already
-
   timer_ = static_cast<int>(checked(
       Step::InitDeadline, call(__NR_timerfd_create, CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)));
   arm(launch::kSetupDeadlineNs);
+  Message ready;
+  ready.kind = Kind::InitReady;
+  send(ready);
+
+  // What no one sees before the first task is done while the supervisor reads that.
+  call(__NR_prctl, PR_SET_NAME, arg("mayfly-init"), 0, 0, 0);
+  // Out of the caller's process group: a SIGSTOP for that must not stop both keys. Not by setsid,
+  // which costs a scheduling group where autogroup is on. EPERM: it leads a session already.
+  call(__NR_setpgid, 0, 0);
   reset_signals();
   child_signals_ =
       static_cast<int>(checked(Step::InitStart, call(__NR_signalfd4, -1, arg(&kChildSignals),
                                                      kSignalSetSize, SFD_CLOEXEC | SFD_NONBLOCK)));
   occupy_stdio_numbers();
-  Message ready;
-  ready.kind = Kind::InitReady;
-  send(ready);
 }
 
 void Init::check_supervisor() noexcept {

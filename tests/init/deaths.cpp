@@ -82,13 +82,24 @@ struct OtherSupervisor {
   }
   OtherSupervisor(const OtherSupervisor&) = delete;
   OtherSupervisor& operator=(const OtherSupervisor&) = delete;
-  ~OtherSupervisor() { end(); }
+  ~OtherSupervisor() {
+    end();
+    if (init_pid != 0) (void)wait_init();
+  }
 
   void end() {
     if (pid == 0) return;
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
     pid = 0;
+  }
+
+  // After end(): init's wait status.
+  int wait_init() {
+    int status = -1;
+    CHECK(waitpid(init_pid, &status, 0) == init_pid);
+    init_pid = 0;
+    return status;
   }
 };
 
@@ -118,8 +129,6 @@ TEST_CASE("the supervisor is killed: everything is gone") {
   CHECK(read_line(other.output) == "stubborn\n");
   other.end();
   CHECK(read_all(other.output).empty());
-  int status = 0;
-  CHECK(waitpid(other.init_pid, &status, 0) == other.init_pid);
 }
 
 TEST_CASE("each way of learning of the supervisor's end is enough by itself") {
@@ -148,8 +157,7 @@ TEST_CASE("each way of learning of the supervisor's end is enough by itself") {
     REQUIRE(kill(other.init_pid, SIGSTOP) == 0);
     other.end();
     CHECK(read_all(other.output).empty());
-    int status = 0;
-    CHECK(waitpid(other.init_pid, &status, 0) == other.init_pid);
+    const int status = other.wait_init();
     CHECK(WIFSIGNALED(status));
     CHECK(WTERMSIG(status) == SIGKILL);
   }

@@ -52,11 +52,13 @@ bool become_init_user() {
       syscall(SYS_setresgid, kInitId, kInitId, kInitId) != 0 ||
       syscall(SYS_setresuid, kInitId, kInitId, kInitId) != 0)
     return false;
-  // KEEPCAPS keeps the permitted set only.
+  // KEEPCAPS keeps the permitted set only. What shall be inheritable must be so while the bounding
+  // set still has it.
   __user_cap_data_struct all[2] = {};
   if (syscall(SYS_capget, &version, all) != 0) return false;
   all[0].effective = all[0].permitted;
   all[1].effective = all[1].permitted;
+  all[0].inheritable = keep;
   if (syscall(SYS_capset, &version, all) != 0) return false;
   for (int capability = 0; capability < 64; ++capability)
     if (prctl(PR_CAPBSET_READ, capability) == 1 && prctl(PR_CAPBSET_DROP, capability) != 0)
