@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "init/image.hpp"
@@ -146,6 +147,13 @@ Fd memfd_with_seals(const std::string& bytes, int seals) {
 
 Fd sealed_memfd(const std::string& bytes) {
   return memfd_with_seals(bytes, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
+}
+
+bool has_root() {
+  if (geteuid() == 0) return true;
+  MESSAGE("skipped: only root may do this");
+  if (getenv("MAYFLY_MUST_RUN") != nullptr) FAIL("this test must run as root");
+  return false;
 }
 
 Pipe make_pipe() {
