@@ -33,6 +33,7 @@ using launch::Message;
 using launch::Step;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr int kMostReaped = 64;  // in one turn of the loop
 constexpr std::uint64_t kChildSignals = 1ULL << (SIGCHLD - 1);
 
 long checked(Step step, long result) noexcept {
@@ -70,6 +71,7 @@ class Init {
   void signal(const Message& message) noexcept;
   void conclude_start() noexcept;
   void reap() noexcept;
+  void finish_lingering() noexcept;
   void bury(const siginfo_t& dead) noexcept;
 
   int timer_ = -1;
@@ -78,6 +80,7 @@ class Init {
   bool has_filter_ = false;
   bool lingers_ = false;
   bool main_ended_ = false;
+  bool has_more_dead_ = false;  // reap() stopped before the last
   Start start_;
 };
 
@@ -87,20 +90,23 @@ void Init::start() noexcept {
   checked(Step::InitStart, call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
   checked(Step::InitStart, call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
   check_supervisor();  // it may have died before PDEATHSIG was set
-  call(__NR_prctl, PR_SET_NAME, arg("mayfly-init"), 0, 0, 0);
-  call(__NR_setsid);  // out of the caller's session; EPERM: it leads one already
-
   timer_ = static_cast<int>(checked(
       Step::InitDeadline, call(__NR_timerfd_create, CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)));
   arm(launch::kSetupDeadlineNs);
+  Message ready;
+  ready.kind = Kind::InitReady;
+  send(ready);
+
+  // What no one sees before the first task is done while the supervisor reads that.
+  call(__NR_prctl, PR_SET_NAME, arg("mayfly-init"), 0, 0, 0);
+  // Out of the caller's process group: a SIGSTOP for that must not stop both keys. Not by setsid,
+  // which costs a scheduling group where autogroup is on. EPERM: it leads a session already.
+  call(__NR_setpgid, 0, 0);
   reset_signals();
   child_signals_ =
       static_cast<int>(checked(Step::InitStart, call(__NR_signalfd4, -1, arg(&kChildSignals),
                                                      kSignalSetSize, SFD_CLOEXEC | SFD_NONBLOCK)));
   occupy_stdio_numbers();
-  Message ready;
-  ready.kind = Kind::InitReady;
-  send(ready);
 }
 
 void Init::check_supervisor() noexcept {
@@ -142,7 +148,8 @@ void Init::serve() noexcept {
         {.fd = child_signals_, .events = POLLIN, .revents = 0},
         {.fd = start_.exec_pipe(), .events = POLLIN, .revents = 0},  // -1 is passed over
     };
-    const long count = poll(watched, kCount, nullptr);
+    const timespec at_once{};
+    const long count = poll(watched, kCount, has_more_dead_ ? &at_once : nullptr);
     if (count == -EINTR) continue;
     checked(Step::InitStart, count);
 
@@ -150,7 +157,7 @@ void Init::serve() noexcept {
     if ((watched[kSocket].revents & ~POLLIN) != 0) exit_group(launch::kInitOrphan);
     if (watched[kTimer].revents != 0) exit_group(launch::kInitDeadline);
     if (watched[kExecPipe].revents != 0) conclude_start();
-    if (watched[kChildren].revents != 0) reap();
+    if (watched[kChildren].revents != 0 || has_more_dead_) reap();
     if (watched[kSocket].revents != 0) obey();
   }
 }
@@ -208,21 +215,27 @@ void Init::conclude_start() noexcept {
   if (start_.conclude()) return;
   pids_[slot] = 0;
   if (slot == kMainSlot) exit_group(launch::kInitDone);
+  has_more_dead_ = true;  // it was reaped apart from the others, and may have been the last
 }
 
-// Everything that died, orphans too: they are pid 1's children.
+// Everything that died, orphans too: they are pid 1's children. A number at a time: tasks that fork
+// without end must not keep init from looking at its timer.
 void Init::reap() noexcept {
   signalfd_siginfo told;
   call(__NR_read, child_signals_, arg(&told), sizeof told);
-  for (;;) {
+  for (int i = 0; i < kMostReaped; ++i) {
     siginfo_t dead;
     dead.si_pid = 0;
     const long result = call(__NR_waitid, P_ALL, 0, arg(&dead), WEXITED | WNOHANG);
-    if (result == -ECHILD) break;
+    has_more_dead_ = result >= 0 && dead.si_pid != 0;
+    if (result == -ECHILD) return finish_lingering();
     checked(Step::InitStart, result);
-    if (dead.si_pid == 0) return;
+    if (!has_more_dead_) return;
     bury(dead);
   }
+}
+
+void Init::finish_lingering() noexcept {
   if (!main_ended_ || start_.is_running()) return;
   Message message;
   message.kind = Kind::Drained;

@@ -82,7 +82,8 @@ bool Start::begin(Filter filter) noexcept {
   if (result >= 0) result = clone_child();
   // The child has its own copies, and init must not keep a task's pipes open. The numbers stay as
   // they are: the child reads them.
-  for (const int descriptor : job_.stdio) close(descriptor);
+  for (const int descriptor : job_.stdio)
+    close(descriptor);
   if (result >= 0) {
     pid_ = static_cast<int>(result);
     return true;

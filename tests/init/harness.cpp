@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "init/image.hpp"
@@ -52,11 +53,13 @@ bool become_init_user() {
       syscall(SYS_setresgid, kInitId, kInitId, kInitId) != 0 ||
       syscall(SYS_setresuid, kInitId, kInitId, kInitId) != 0)
     return false;
-  // KEEPCAPS keeps the permitted set only.
+  // KEEPCAPS keeps the permitted set only. What shall be inheritable must be so while the bounding
+  // set still has it.
   __user_cap_data_struct all[2] = {};
   if (syscall(SYS_capget, &version, all) != 0) return false;
   all[0].effective = all[0].permitted;
   all[1].effective = all[1].permitted;
+  all[0].inheritable = keep;
   if (syscall(SYS_capset, &version, all) != 0) return false;
   for (int capability = 0; capability < 64; ++capability)
     if (prctl(PR_CAPBSET_READ, capability) == 1 && prctl(PR_CAPBSET_DROP, capability) != 0)
@@ -144,6 +147,13 @@ Fd memfd_with_seals(const std::string& bytes, int seals) {
 
 Fd sealed_memfd(const std::string& bytes) {
   return memfd_with_seals(bytes, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
+}
+
+bool has_root() {
+  if (geteuid() == 0) return true;
+  MESSAGE("skipped: only root may do this");
+  if (getenv("MAYFLY_MUST_RUN") != nullptr) FAIL("this test must run as root");
+  return false;
 }
 
 Pipe make_pipe() {

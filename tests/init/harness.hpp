@@ -44,6 +44,10 @@ struct Spawn {
 [[nodiscard]] Fd sealed_memfd(const std::string& bytes);
 [[nodiscard]] Fd memfd_with_seals(const std::string& bytes, int seals);
 
+// For cases that need root: false, with a message, for any other caller. The names of such cases
+// end in "(root)".
+[[nodiscard]] bool has_root();
+
 enum class Place {
   Plain,         // an ordinary child process
   PidNamespace,  // pid 1 of a pid namespace, in a user namespace with the caller's id as 0

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <linux/bpf_common.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -300,7 +300,7 @@ TEST_CASE("random mutations of a request never hang init nor execute anything") 
     CHECK(passed > 100);  // some are well-formed: the check does not refuse everything
   }
   SUBCASE("init itself") {
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < 250; ++i) {
       const std::string bytes = mutate();
       Sandbox sandbox({.place = Place::Plain});
       sandbox.expect(Kind::InitReady);
@@ -314,6 +314,9 @@ TEST_CASE("random mutations of a request never hang init nor execute anything") 
       const int code = sandbox.wait();
       CHECK((code == launch::kInitDone || code == launch::kInitRefused ||
              code == launch::kInitBroken || code == launch::kInitDeadline));
+    }
+    // Without a pid namespace a child that was still on its way outlived its init, and is ours now.
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
   }
 }

@@ -119,6 +119,22 @@ int be_stubborn() {
     pause();
 }
 
+// Four processes that make orphans, each dead at once, for ever.
+int churn() {
+  printf("churn\n");
+  fflush(stdout);
+  for (int i = 0; i < 2; ++i)
+    (void)!fork();
+  for (;;) {
+    const pid_t child = fork();
+    if (child == 0) {
+      (void)!fork();
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+  }
+}
+
 // A child in the background, that ends some time after the main process did.
 int leave_behind(unsigned milliseconds) {
   if (fork() != 0) return 0;
@@ -137,6 +153,7 @@ int main(int argc, char** argv) {
   if (strcmp(verb, "attack") == 0) return attack();
   if (strcmp(verb, "orphans") == 0) return make_orphans(number);
   if (strcmp(verb, "stubborn") == 0) return be_stubborn();
+  if (strcmp(verb, "churn") == 0) return churn();
   if (strcmp(verb, "leave") == 0) return leave_behind(static_cast<unsigned>(number));
   if (strcmp(verb, "exit") == 0) return number;
   if (strcmp(verb, "die") == 0) return raise(number);

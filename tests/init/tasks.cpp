@@ -53,14 +53,6 @@ std::vector<sock_filter> answer(std::uint32_t number, std::uint32_t action) {
           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
 }
 
-// A range of ids needs root; elsewhere the case says so.
-bool has_root() {
-  if (geteuid() == 0) return true;
-  MESSAGE("skipped: a range of ids is mapped by root only");
-  if (getenv("MAYFLY_MUST_RUN") != nullptr) FAIL("this test must run as root");
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("the task has descriptors 0, 1, 2 and no other") {
