@@ -233,7 +233,8 @@ static void drop_rights(void) {
   TRACE("landlock");
 }
 
-static void child(void) {
+static void child(void* unused) {
+  (void)unused;
   static char* const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root", NULL};
   TRACE("child runs");
   become_root_of_namespace();
@@ -351,7 +352,7 @@ int main(int argc, char** argv) {
       .stack = (unsigned long)stack,
       .stack_size = kStackSize};
   if (cgroup_fd >= 0) args.flags |= CLONE_INTO_CGROUP, args.cgroup = (unsigned long)cgroup_fd;
-  const long pid = need("clone3", "child", raw_clone(__NR_clone3, (long)&args, sizeof args, child));
+  const long pid = need("clone3", "child", raw_clone(__NR_clone3, (long)&args, sizeof args, child, NULL));
   TRACE_PARENT("> clone3");
   NEED("pair", close, pair[1]);
   map_ids(pid);

@@ -36,8 +36,16 @@ int code_of(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+void add_usage(Run& run, const rusage& usage) {
+  const auto ms = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_usec) / 1e3;
+  };
+  run.cpu_ms += ms(usage.ru_utime) + ms(usage.ru_stime);
+  run.faults += usage.ru_minflt + usage.ru_majflt;
+}
+
 struct Series {
-  std::vector<double> ms, faults, outlived;
+  std::vector<double> ms, cpu_ms, faults, outlived;
 };
 
 // strace counts every call of the tree once; the timing is worthless, the number is not.
@@ -131,11 +139,11 @@ Run run_once(const Variant& variant, const Argv& command) {
   alarm(kPatienceSeconds);
   while (wait4(watched_pid, &status, 0, &usage) < 0) {
   }
-  Run run = {.ms = now_ms() - start, .faults = usage.ru_minflt + usage.ru_majflt,
-             .outlived = 0, .code = code_of(status)};
+  Run run = {.ms = now_ms() - start, .code = code_of(status)};
+  add_usage(run, usage);
   // A tool may end before its sandbox does: as subreaper we get what it left, and its page faults.
   for (pid_t left; (left = wait4(-1, &status, 0, &usage)) > 0; ++run.outlived)
-    run.faults += usage.ru_minflt + usage.ru_majflt;
+    add_usage(run, usage);
   watched_pid = 0;
   alarm(0);
   return run;
@@ -166,6 +174,7 @@ Json measure_starts(const std::vector<Variant>& variants, int rounds) {
       }
       if (round < 0) continue;
       series[variant.name].ms.push_back(run.ms);
+      series[variant.name].cpu_ms.push_back(run.cpu_ms);
       series[variant.name].faults.push_back(static_cast<double>(run.faults));
       series[variant.name].outlived.push_back(run.outlived);
     }
@@ -182,6 +191,7 @@ Json measure_starts(const std::vector<Variant>& variants, int rounds) {
       row["p10_ms"] = quantile(measured.ms, 0.1);
       row["p50_ms"] = quantile(measured.ms, 0.5);
       row["p90_ms"] = quantile(measured.ms, 0.9);
+      row["cpu_p50_ms"] = quantile(measured.cpu_ms, 0.5);
       row["page_faults"] = static_cast<long>(quantile(measured.faults, 0.5));
       row["outlived"] = static_cast<long>(quantile(measured.outlived, 0.5));
       if (!variant.note.empty()) row["note"] = variant.note;

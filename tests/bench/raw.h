@@ -17,8 +17,8 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f) 
                    : "rcx", "r11", "memory");
   return result;
 }
-// clone or clone3 whose child calls `run` on its new stack; `run` never returns.
-static inline long raw_clone(long n, long a, long b, void (*run)(void)) {
+// clone or clone3 whose child calls `run(with)` on its new stack; `run` never returns.
+static inline long raw_clone(long n, long a, long b, void (*run)(void*), void* with) {
   long result;
   register long r10 __asm__("r10") = 0;
   register long r8 __asm__("r8") = 0;
@@ -27,11 +27,13 @@ static inline long raw_clone(long n, long a, long b, void (*run)(void)) {
       "test %%rax, %%rax\n\t"
       "jnz 1f\n\t"
       "xor %%ebp, %%ebp\n\t"
+      "mov %[with], %%rdi\n\t"
       "call *%[run]\n\t"
       "hlt\n"
       "1:"
       : "=a"(result)
-      : "a"(n), "D"(a), "S"(b), "d"(0L), "r"(r10), "r"(r8), [run] "r"(run)
+      : "a"(n), "D"(a), "S"(b), "d"(0L), "r"(r10), "r"(r8), [run] "r"(run),
+        [with] "r"(with)
       : "rcx", "r11", "memory");
   return result;
 }
@@ -50,7 +52,7 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f) 
                    : "memory");
   return x0;
 }
-static inline long raw_clone(long n, long a, long b, void (*run)(void)) {
+static inline long raw_clone(long n, long a, long b, void (*run)(void*), void* with) {
   register long x8 __asm__("x8") = n;
   register long x0 __asm__("x0") = a;
   register long x1 __asm__("x1") = b;
@@ -61,11 +63,13 @@ static inline long raw_clone(long n, long a, long b, void (*run)(void)) {
       "svc 0\n\t"
       "cbnz x0, 1f\n\t"
       "mov x29, xzr\n\t"
+      "mov x0, %[with]\n\t"
       "blr %[run]\n\t"
       "brk 1\n"
       "1:"
       : "+r"(x0)
-      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), [run] "r"(run)
+      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), [run] "r"(run),
+        [with] "r"(with)
       : "x30", "memory");
   return x0;
 }

@@ -60,7 +60,7 @@ std::vector<Goal> goals_of(const Json& results) {
 
 void print_starts(const Json& starts) {
   printf("\nStart of /usr/bin/true, spawn to observed exit (interleaved)\n");
-  printf("%-22s %5s %8s %8s %8s %8s %8s %8s %7s %7s\n", "", "n", "p10 ms", "p50 ms", "p90 ms",
+  printf("%-22s %5s %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", "", "n", "p10 ms", "p50 ms", "p90 ms", "cpu ms",
          "x plain", "x floor", "x bwrap", "faults", "calls");
   std::string notes;
   for (const Json& row : starts) {
@@ -72,9 +72,10 @@ void print_starts(const Json& starts) {
     const auto times = [&](const char* other) {
       return decimal(ratio(starts, name.c_str(), other, "p50_ms"), 2);
     };
-    printf("%-22s %5d %8s %8s %8s %8s %8s %8s %7s %7s\n", name.c_str(), row["n"].get<int>(),
+    printf("%-22s %5d %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", name.c_str(), row["n"].get<int>(),
            decimal(number(row, "p10_ms"), 2).c_str(), decimal(number(row, "p50_ms"), 2).c_str(),
-           decimal(number(row, "p90_ms"), 2).c_str(), times("plain").c_str(),
+           decimal(number(row, "p90_ms"), 2).c_str(), decimal(number(row, "cpu_p50_ms"), 2).c_str(),
+           times("plain").c_str(),
            times("floor").c_str(), times("bwrap").c_str(),
            decimal(number(row, "page_faults"), 0).c_str(),
            decimal(number(row, "syscalls"), 0).c_str());
