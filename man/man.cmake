@@ -1,0 +1,23 @@
+# Man pages and shell completion: templates with the option tables put in by a program that is built
+# from the same tables.
+add_executable(mayfly_docs src/cli/docs_main.cpp)
+target_link_libraries(mayfly_docs PRIVATE mayfly_cli)
+
+set(mayfly_man_dir ${CMAKE_BINARY_DIR}/man)
+file(MAKE_DIRECTORY ${mayfly_man_dir})
+file(GLOB man_templates CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.in)
+set(mayfly_man_files)
+foreach(template ${man_templates})
+  get_filename_component(page ${template} NAME_WLE)
+  set(made ${mayfly_man_dir}/${page})
+  add_custom_command(OUTPUT ${made} COMMAND mayfly_docs ${template} > ${made}
+                     DEPENDS mayfly_docs ${template} VERBATIM)
+  list(APPEND mayfly_man_files ${made})
+  if(page MATCHES "\\.([1-8])$")
+    install(FILES ${made} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${CMAKE_MATCH_1})
+  elseif(page MATCHES "^(.*)\\.bash$")
+    install(FILES ${made} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+            RENAME ${CMAKE_MATCH_1})
+  endif()
+endforeach()
+add_custom_target(mayfly_man ALL DEPENDS ${mayfly_man_files})

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "cli/verbs.hpp"
+#include "supervise/outcome.hpp"
 
 namespace mayfly::cli {
 namespace {
@@ -70,6 +71,30 @@ void add_option(std::string& out, const Option& option) {
   if (option.isolation == Isolation::Weakened) out += "This weakens the isolation.\n";
 }
 
+using supervise::Reason;
+
+struct ReasonWords {
+  Reason reason;
+  const char* code;  // null: always the same one
+  const char* words;
+};
+
+constexpr ReasonWords kReasonWords[] = {
+    {Reason::Exited, "its own", "the command exited"},
+    {Reason::Signaled, "128 + N", "the command was killed by signal N"},
+    {Reason::ExecFailed, "126 or 127", "the command could not be executed"},
+    {Reason::Ttl, nullptr, "its time to live was over"},
+    {Reason::Idle, nullptr, "it did nothing for too long"},
+    {Reason::CpuLimit, nullptr, "it used too much processor time"},
+    {Reason::OutputLimit, nullptr, "it wrote too much output"},
+    {Reason::MemoryLimit, nullptr, "it used too much memory"},
+    {Reason::SyscallDenied, nullptr, "it was killed for a system call"},
+    {Reason::Cancelled, "128 + N", "it was told to end by signal N, or without one (143)"},
+    {Reason::SetupFailed, nullptr, "the sandbox could not be made"},
+    {Reason::HostUnsupported, nullptr, "the host lacks what every sandbox needs"},
+    {Reason::SupervisorLost, nullptr, "its init or its supervisor was lost"},
+};
+
 }  // namespace
 
 std::string man_options(const Verb& verb) {
@@ -92,6 +117,18 @@ std::string man_verbs() {
   std::string out = ".Bl -tag -width features\n";
   for (const Verb* verb : verbs()) {
     out += ".It Cm " + std::string(verb->name) + "\n" + roff(verb->summary) + ".\n";
+  }
+  return out + ".El\n";
+}
+
+std::string man_reasons() {
+  std::string out =
+      ".Bl -column host_unsupported \"126 or 127\"\n.It Sy reason Ta Sy code Ta Sy meaning\n";
+  for (const ReasonWords& row : kReasonWords) {
+    const std::string code =
+        row.code != nullptr ? row.code : std::to_string(supervise::exit_code(row.reason, 0));
+    out += ".It " + std::string(supervise::reason_name(row.reason)) + " Ta " + code + " Ta " +
+           row.words + "\n";
   }
   return out + ".El\n";
 }
@@ -128,6 +165,8 @@ Result<std::string> fill_template(std::string_view text) {
       out += man_options(*verb);
     } else if (words.size() == 1 && words[0] == "VERBS") {
       out += man_verbs();
+    } else if (words.size() == 1 && words[0] == "REASONS") {
+      out += man_reasons();
     } else if (words.size() == 1 && words[0] == "BASH_TABLE") {
       out += bash_table();
     } else {

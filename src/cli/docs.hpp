@@ -16,12 +16,15 @@ namespace mayfly::cli {
 // The verbs as an mdoc(7) list.
 [[nodiscard]] std::string man_verbs();
 
+// Why sandboxes end and with which exit codes, as an mdoc(7) table.
+[[nodiscard]] std::string man_reasons();
+
 // What a bash completion script needs to know: sets verbs to all names, and flags and taking
 // (those with an argument, "|--root|-e|") to the options of the verb in COMP_WORDS[1].
 [[nodiscard]] std::string bash_table();
 
 // A template with its marks replaced. A mark is a line of its own: "@OPTIONS run@", "@VERBS@",
-// "@BASH_TABLE@". One that is not known is an error.
+// "@REASONS@", "@BASH_TABLE@". One that is not known is an error.
 [[nodiscard]] Result<std::string> fill_template(std::string_view text);
 
 }  // namespace mayfly::cli

@@ -136,9 +136,9 @@ constexpr Option kOptions[] = {
      .group = kFiles,
      .help = "what the root directory shows (host)",
      .man = "What the command sees as its root directory: a view of the host's programs and "
-            "libraries (`host`, the default; see THE ROOT DIRECTORY), nothing at all (`empty`), or "
-            "the tree below a directory. A directory with one of those two names is written "
-            "`./host` or `./empty`. Writes go to the layer, the directory is not changed.",
+            "libraries (`host`, the default), none of the host's files (`empty`), or the tree "
+            "below a directory; see THE ROOT DIRECTORY. A directory with one of those two names "
+            "is written `./host` or `./empty`.",
      .apply = set_root},
     {.name = "project",
      .argument = "MODE[:DIR]",
@@ -161,14 +161,15 @@ constexpr Option kOptions[] = {
      .group = kFiles,
      .help = "show SRC at DST, live and writable",
      .man = "Show `SRC` at `DST`, live: what the command writes is written to the host, with the "
-            "rights that its user has there. This is the only way to let writes out. See SECURITY "
-            "for sockets and setuid files in such a tree.",
+            "rights that its user has there. Nothing but this and `--project rw` lets writes out. "
+            "See SECURITY for sockets and setuid files in such a tree.",
      .apply = add_tree<FsKind::Rw>},
     {.name = "cow",
      .argument = "SRC[:DST]",
      .group = kFiles,
      .help = "show SRC at DST, writes are thrown away",
-     .man = "Show `SRC` at `DST`, writable; the writes go to the layer and `SRC` is not changed.",
+     .man = "Show the directory `SRC` at `DST`, writable; the writes go to the layer and `SRC` is "
+            "not changed. A single file is copied by `--file`.",
      .apply = add_tree<FsKind::Cow>},
     {.name = "tmpfs",
      .argument = "DST[:size=SIZE,mode=MODE]",
@@ -176,7 +177,7 @@ constexpr Option kOptions[] = {
      .help = "an empty file system of its own at DST",
      .man = "Mount an empty tmpfs at `DST`. `size` limits what it holds (default: the size of the "
             "layer); a full one answers ENOSPC. `mode` is that of its root directory "
-            "(default 755).",
+            "(default 1777).",
      .apply = [](Request& r, Text v) -> Done { return add(r.spec.fs, parse_tmpfs(v)); }},
     {.name = "file",
      .argument = "DST[:MODE]=TEXT|@SRC",

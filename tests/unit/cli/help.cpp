@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/docs.hpp"
 #include "cli/verbs.hpp"
+#include "supervise/outcome.hpp"
 
 using namespace mayfly;
 using namespace mayfly::cli;
@@ -86,6 +87,21 @@ TEST_CASE("man_options: mdoc, with everything escaped that roff would take for i
         ".It Fl \\-an\\-option\\-with\\-a\\-long Ar \\&NAME\n"
         "Five.\n"
         ".El\n");
+}
+
+TEST_CASE("man_reasons has every reason with the exit code that it has") {
+  using supervise::Reason;
+  const std::string table = man_reasons();
+  for (int i = 0; i <= static_cast<int>(Reason::SupervisorLost); ++i) {
+    const auto reason = static_cast<Reason>(i);
+    const std::string name(supervise::reason_name(reason));
+    CAPTURE(name);
+    CHECK(contains(table, "\n.It " + name + " Ta "));
+    const bool varies = reason == Reason::Exited || reason == Reason::Signaled ||
+                        reason == Reason::ExecFailed || reason == Reason::Cancelled;
+    const std::string code = " Ta " + std::to_string(supervise::exit_code(reason, 0)) + " Ta ";
+    CHECK(contains(table, "\n.It " + name + code) == !varies);
+  }
 }
 
 TEST_CASE("fill_template replaces marks, and refuses those that it does not know") {
