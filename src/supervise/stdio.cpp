@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
+#include <string>
 
 #include "base/text.hpp"
 #include "sys/event.hpp"
+#include "sys/mounts.hpp"
 
 namespace mayfly::supervise {
 namespace {
@@ -37,27 +38,19 @@ Kind classify_device(int fd, dev_t device, StdioRules rules) {
   return {"a terminal", rules.unsafe_terminal ? Treatment::Pass : Treatment::Relay};
 }
 
-Error refusal(int number, const Kind& kind) {
-  const auto at = static_cast<std::size_t>(number);
-  return usage_error("give descriptor " + std::to_string(number) + " (" + kNames[at] +
-                         ") to the task: it is " + kind.words,
-                     kRemedies[at]);
-}
-
 Result<Fd> open_stdin(const spec::Spec& spec) {
   const bool null = spec.stdin_kind == spec::StdinKind::Null;
-  const std::string& path = spec.stdin_file;
+  const std::string path = null ? "/dev/null" : spec.stdin_file;
   // Non-blocking, or a FIFO without a writer would hold us here.
-  const int fd = ::open(null ? "/dev/null" : path.c_str(),
-                        O_RDONLY | O_NOCTTY | O_CLOEXEC | (null ? 0 : O_NONBLOCK));
-  if (fd < 0) {
-    Error error = usage_error("open " + shown(null ? "/dev/null" : path) + " as the task's stdin");
-    error.sys_errno = errno;
-    error.call = "open(\"" + path + "\", O_RDONLY)";
+  Fd file(::open(path.c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  if (!file) {
+    Error error = sys::errno_error("open " + shown(path) + " as the task's stdin",
+                                   "open(" + shown(path) + ", O_RDONLY)");
+    error.kind = ErrorKind::Usage;
     return error;
   }
-  ::fcntl(fd, F_SETFL, 0);
-  return Fd(fd);
+  ::fcntl(file.get(), F_SETFL, 0);
+  return file;
 }
 
 // A pipe between the task and the caller's descriptor `fd`, which is number `number` to the task.
@@ -77,11 +70,31 @@ Result<int> relay_through_pipe(int fd, int number, Stdio& stdio) {
   return stdio.task_ends.emplace_back(std::move(theirs)).get();
 }
 
-Result<int> descriptor_for_task(int fd, int number, StdioRules rules, Stdio& stdio) {
-  const Kind kind = classify(fd, rules);
-  if (kind.treatment == Treatment::Refuse) return refusal(number, kind);
-  if (kind.treatment == Treatment::Pass) return fd;
-  return relay_through_pipe(fd, number, stdio);
+struct Source {
+  int fd = -1;
+  int number = 0;     // which descriptor of the task it is to be
+  std::string words;  // "descriptor 1 (stdout)"
+};
+
+Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& stdio) {
+  const Kind kind = classify(source.fd, rules);
+  switch (kind.treatment) {
+    case Treatment::Pass:
+      return source.fd;
+    case Treatment::Relay:
+      return relay_through_pipe(source.fd, source.number, stdio);
+    case Treatment::Refuse:
+      break;
+  }
+  return usage_error("give " + source.words + " to the task: it is " + kind.words,
+                     kRemedies[static_cast<std::size_t>(source.number)]);
+}
+
+Source caller_descriptor(int number) {
+  return {.fd = number,
+          .number = number,
+          .words = "descriptor " + std::to_string(number) + " (" +
+                   kNames[static_cast<std::size_t>(number)] + ")"};
 }
 
 }  // namespace
@@ -91,11 +104,8 @@ Result<void> fill_missing_stdio() {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     // The lowest free number is this one: all below it are open. It survives execve on purpose.
     if (::open("/dev/null", O_RDWR | O_NOCTTY) != fd) {  // NOLINT no O_CLOEXEC
-      return Error{.kind = ErrorKind::Setup,
-                   .sys_errno = errno,
-                   .action = "put /dev/null on the closed descriptor " + std::to_string(fd),
-                   .call = "open(\"/dev/null\", O_RDWR)",
-                   .hint = {}};
+      return sys::errno_error("put /dev/null on the closed descriptor " + std::to_string(fd),
+                              "open(/dev/null, O_RDWR)");
     }
   }
   return {};
@@ -127,13 +137,15 @@ Kind classify(int fd, StdioRules rules) {
 
 Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules) {
   Stdio stdio;
-  int in = 0;
+  Source in = caller_descriptor(0);
   if (spec.stdin_kind != spec::StdinKind::Inherit) {
-    in = stdio.task_ends.emplace_back(TRY(open_stdin(spec))).get();
+    stdio.stdin_file = TRY(open_stdin(spec));
+    in.fd = stdio.stdin_file.get();
+    in.words = shown(spec.stdin_file) + " (--stdin)";
   }
-  stdio.task.in = TRY(descriptor_for_task(in, 0, rules, stdio));
-  stdio.task.out = TRY(descriptor_for_task(1, 1, rules, stdio));
-  stdio.task.err = TRY(descriptor_for_task(2, 2, rules, stdio));
+  stdio.task.in = TRY(descriptor_for_task(in, rules, stdio));
+  stdio.task.out = TRY(descriptor_for_task(caller_descriptor(1), rules, stdio));
+  stdio.task.err = TRY(descriptor_for_task(caller_descriptor(2), rules, stdio));
   return stdio;
 }
 

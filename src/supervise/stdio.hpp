@@ -40,10 +40,12 @@ struct StdioRules {
 struct Stdio {
   launch::TaskStdio task;
   Relay relay;
+  Fd stdin_file;              // --stdin; lives as long as the relay, which may read it
   std::vector<Fd> task_ends;  // close once the task has them: a pipe's end of file needs that
 };
 
-// Checks 0-2 and --stdin; nothing is read. Errors name the descriptor, what it is, and a remedy.
+// Checks 0-2 and --stdin; nothing is read. A FIFO as --stdin is at its end where nobody has it open
+// for writing: waiting for a writer could be for ever (a redirection, < FIFO, waits). Errors name the descriptor, what it is, and a remedy.
 [[nodiscard]] Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules);
 
 }  // namespace mayfly::supervise

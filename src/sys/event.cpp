@@ -10,18 +10,12 @@
 #include <cstring>
 #include <string>
 
+#include "sys/mounts.hpp"
+
 namespace mayfly::sys {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-
-Error failed(int number, std::string action, std::string call) {
-  return Error{.kind = ErrorKind::Setup,
-               .sys_errno = number,
-               .action = std::move(action),
-               .call = std::move(call),
-               .hint = {}};
-}
 
 std::string call_on(const char* name, int fd) {
   return std::string(name) + "(" + std::to_string(fd) + ")";
@@ -59,23 +53,22 @@ std::int64_t boottime_ns() {
 Result<void> ppoll(std::span<pollfd> fds, std::optional<std::int64_t> timeout_ns) {
   const timespec timeout = to_timespec(timeout_ns.value_or(0));
   if (::ppoll(fds.data(), fds.size(), timeout_ns ? &timeout : nullptr, nullptr) >= 0) return {};
-  const int number = errno;
   for (pollfd& fd : fds)
     fd.revents = 0;
-  if (number == EINTR) return {};
-  return failed(number, "wait for events", "ppoll(" + std::to_string(fds.size()) + " descriptors)");
+  if (errno == EINTR) return {};
+  return errno_error("wait for events", "ppoll(" + std::to_string(fds.size()) + " descriptors)");
 }
 
 Result<Fd> timerfd_create() {
   const int fd = ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
   if (fd >= 0) return Fd(fd);
-  return failed(errno, "make a timer", "timerfd_create(CLOCK_BOOTTIME)");
+  return errno_error("make a timer", "timerfd_create(CLOCK_BOOTTIME)");
 }
 
 Result<void> timerfd_settime(const Fd& timer, std::int64_t at_ns) {
   const itimerspec when{.it_interval = {}, .it_value = to_timespec(at_ns)};
   if (::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0) return {};
-  return failed(errno, "arm a timer", call_on("timerfd_settime", timer.get()));
+  return errno_error("arm a timer", call_on("timerfd_settime", timer.get()));
 }
 
 Result<std::optional<Received>> recvmsg(const Fd& socket, std::span<std::byte> into) {
@@ -90,7 +83,7 @@ Result<std::optional<Received>> recvmsg(const Fd& socket, std::span<std::byte> i
   if (got < 0) {
     if (errno == EAGAIN || errno == EINTR) return std::optional<Received>();
     if (errno == ECONNRESET) return std::optional<Received>(std::in_place);
-    return failed(errno, "receive a message", call_on("recvmsg", socket.get()));
+    return errno_error("receive a message", call_on("recvmsg", socket.get()));
   }
   std::optional<Received> received(std::in_place);
   received->bytes = static_cast<std::size_t>(got);
@@ -102,21 +95,21 @@ Result<std::optional<Received>> recvmsg(const Fd& socket, std::span<std::byte> i
 Result<bool> send_record(const Fd& socket, std::span<const std::byte> record) {
   const ssize_t sent =
       ::send(socket.get(), record.data(), record.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent == static_cast<ssize_t>(record.size())) return true;
-  if (sent < 0 && (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET)) return false;
-  return failed(sent < 0 ? errno : EMSGSIZE, "send a message", call_on("send", socket.get()));
+  if (sent >= 0) return true;  // a record goes whole or not at all
+  if (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET) return false;
+  return errno_error("send a message", call_on("send", socket.get()));
 }
 
 Result<Pipe> pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) == 0) return Pipe{.read_end = Fd(ends[0]), .write_end = Fd(ends[1])};
-  return failed(errno, "make a pipe", "pipe2(O_CLOEXEC)");
+  return errno_error("make a pipe", "pipe2(O_CLOEXEC)");
 }
 
 Result<void> set_nonblocking(const Fd& fd) {
   const int flags = ::fcntl(fd.get(), F_GETFL);
   if (flags >= 0 && ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) == 0) return {};
-  return failed(errno, "make a descriptor non-blocking", call_on("fcntl", fd.get()));
+  return errno_error("make a descriptor non-blocking", call_on("fcntl", fd.get()));
 }
 
 }  // namespace mayfly::sys

@@ -10,19 +10,13 @@
 #include <cstring>
 #include <string>
 
+#include "sys/mounts.hpp"
+
 namespace mayfly::sys {
 namespace {
 
 // Not in glibc 2.35 and older; the kernel's value never changes.
 constexpr int kPPidfd = 3;
-
-Error failed(int number, std::string action, std::string call) {
-  return Error{.kind = ErrorKind::Setup,
-               .sys_errno = number,
-               .action = std::move(action),
-               .call = std::move(call),
-               .hint = {}};
-}
 
 std::string call_on(const char* name, int number) {
   return std::string(name) + "(" + std::to_string(number) + ")";
@@ -33,14 +27,14 @@ std::string call_on(const char* name, int number) {
 Result<Fd> pidfd_open(pid_t pid) {
   const long fd = ::syscall(SYS_pidfd_open, pid, 0);
   if (fd >= 0) return Fd(static_cast<int>(fd));
-  return failed(errno, "watch process " + std::to_string(pid), call_on("pidfd_open", pid));
+  return errno_error("watch process " + std::to_string(pid), call_on("pidfd_open", pid));
 }
 
 Result<bool> pidfd_send_signal(const Fd& pidfd, int signal) {
   if (::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) == 0) return true;
   if (errno == ESRCH) return false;
-  return failed(
-      errno, "signal a process",
+  return errno_error(
+      "signal a process",
       "pidfd_send_signal(" + std::to_string(pidfd.get()) + ", " + std::to_string(signal) + ")");
 }
 
@@ -49,7 +43,7 @@ Result<std::optional<Reaped>> waitid(const Fd& pidfd) {
   Reaped reaped;
   // The kernel's call, unlike libc's, also tells the resources used.
   if (::syscall(SYS_waitid, kPPidfd, pidfd.get(), &info, WEXITED | WNOHANG, &reaped.usage) != 0) {
-    return failed(errno, "reap a child", call_on("waitid", pidfd.get()));
+    return errno_error("reap a child", call_on("waitid", pidfd.get()));
   }
   if (info.si_pid == 0) return std::optional<Reaped>();
   reaped.code = info.si_code;
@@ -59,13 +53,13 @@ Result<std::optional<Reaped>> waitid(const Fd& pidfd) {
 
 Result<void> sigprocmask_block(const sigset_t& signals) {
   if (::sigprocmask(SIG_BLOCK, &signals, nullptr) == 0) return {};
-  return failed(errno, "block signals", "sigprocmask(SIG_BLOCK)");
+  return errno_error("block signals", "sigprocmask(SIG_BLOCK)");
 }
 
 Result<Fd> signalfd(const sigset_t& signals) {
   const int fd = ::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
   if (fd >= 0) return Fd(fd);
-  return failed(errno, "receive signals", "signalfd()");
+  return errno_error("receive signals", "signalfd()");
 }
 
 Result<int> read_signal(const Fd& signals) {
@@ -73,7 +67,7 @@ Result<int> read_signal(const Fd& signals) {
   const ssize_t got = ::read(signals.get(), &info, sizeof info);
   if (got == sizeof info) return static_cast<int>(info.ssi_signo);
   if (got < 0 && errno != EAGAIN && errno != EINTR) {
-    return failed(errno, "receive a signal", call_on("read", signals.get()));
+    return errno_error("receive a signal", call_on("read", signals.get()));
   }
   return 0;
 }
@@ -82,7 +76,7 @@ Result<void> sigaction_set(int signal, Disposition disposition) {
   struct sigaction action {};
   action.sa_handler = disposition == Disposition::Ignore ? SIG_IGN : SIG_DFL;
   if (::sigaction(signal, &action, nullptr) == 0) return {};
-  return failed(errno, "set what signal " + std::to_string(signal) + " does",
+  return errno_error("set what signal " + std::to_string(signal) + " does",
                 call_on("sigaction", signal));
 }
 
@@ -94,9 +88,9 @@ bool is_ignored(int signal) {
 void stop_self() { ::kill(::getpid(), SIGSTOP); }
 
 Result<void> getrandom(std::span<std::byte> bytes) {
-  const ssize_t got = ::getrandom(bytes.data(), bytes.size(), 0);
-  if (got == static_cast<ssize_t>(bytes.size())) return {};
-  return failed(got < 0 ? errno : EIO, "draw random bytes",
+  // Up to 256 bytes come whole or not at all.
+  if (::getrandom(bytes.data(), bytes.size(), 0) >= 0) return {};
+  return errno_error("draw random bytes",
                 "getrandom(" + std::to_string(bytes.size()) + ")");
 }
 
