@@ -8,6 +8,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "base/text.hpp"
 #include "sys/event.hpp"
@@ -72,9 +73,18 @@ Result<int> relay_through_pipe(int fd, int number, Stdio& stdio) {
 
 struct Source {
   int fd = -1;
-  int number = 0;     // which descriptor of the task it is to be
-  std::string words;  // "descriptor 1 (stdout)"
+  int number = 0;         // which descriptor of the task it is to be
+  std::string_view path;  // of --stdin FILE; empty where the caller's descriptor is used
 };
+
+Error refusal(const Source& source, const Kind& kind) {
+  const auto at = static_cast<std::size_t>(source.number);
+  const std::string words =
+      source.path.empty()
+          ? "descriptor " + std::to_string(source.number) + " (" + kNames[at] + ")"
+          : shown(source.path) + " (--stdin)";
+  return usage_error("give " + words + " to the task: it is " + kind.words, kRemedies[at]);
+}
 
 Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& stdio) {
   const Kind kind = classify(source.fd, rules);
@@ -86,15 +96,7 @@ Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& s
     case Treatment::Refuse:
       break;
   }
-  return usage_error("give " + source.words + " to the task: it is " + kind.words,
-                     kRemedies[static_cast<std::size_t>(source.number)]);
-}
-
-Source caller_descriptor(int number) {
-  return {.fd = number,
-          .number = number,
-          .words = "descriptor " + std::to_string(number) + " (" +
-                   kNames[static_cast<std::size_t>(number)] + ")"};
+  return refusal(source, kind);
 }
 
 }  // namespace
@@ -137,15 +139,17 @@ Kind classify(int fd, StdioRules rules) {
 
 Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules) {
   Stdio stdio;
-  Source in = caller_descriptor(0);
+  Source in{.fd = 0, .number = 0, .path = {}};
   if (spec.stdin_kind != spec::StdinKind::Inherit) {
     stdio.stdin_file = TRY(open_stdin(spec));
     in.fd = stdio.stdin_file.get();
-    in.words = shown(spec.stdin_file) + " (--stdin)";
+    in.path = spec.stdin_file;
   }
+  const Source out{.fd = 1, .number = 1, .path = {}};
+  const Source err{.fd = 2, .number = 2, .path = {}};
   stdio.task.in = TRY(descriptor_for_task(in, rules, stdio));
-  stdio.task.out = TRY(descriptor_for_task(caller_descriptor(1), rules, stdio));
-  stdio.task.err = TRY(descriptor_for_task(caller_descriptor(2), rules, stdio));
+  stdio.task.out = TRY(descriptor_for_task(out, rules, stdio));
+  stdio.task.err = TRY(descriptor_for_task(err, rules, stdio));
   return stdio;
 }
 

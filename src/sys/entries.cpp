@@ -3,13 +3,14 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <string>
 
 #include "base/text.hpp"
+#include "sys/kernel.hpp"
 #include "sys/mounts.hpp"
 
 namespace mayfly::sys {
@@ -55,6 +56,15 @@ Result<Fd> open_directory_at(int directory, const char* name) {
                      call_on("openat", name, "O_DIRECTORY|O_NOFOLLOW"));
 }
 
+Result<Fd> open_directory_beneath(const Fd& directory, const char* path) {
+  const OpenHow how{.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                    .mode = 0,
+                    .resolve = kResolveBeneath | kResolveNoSymlinks | kResolveNoXdev};
+  const long fd = ::syscall(SYS_openat2, directory.get(), path, &how, sizeof how);
+  if (fd >= 0) return Fd(static_cast<int>(fd));
+  return errno_error("open the directory " + shown(path), call_on("openat2", path, "BENEATH"));
+}
+
 Result<void> create_file_at(const Fd& directory, const char* name, std::string_view content) {
   const Fd file(::openat(directory.get(), name,
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -65,6 +75,12 @@ Result<void> create_file_at(const Fd& directory, const char* name, std::string_v
   if (put == static_cast<ssize_t>(content.size())) return {};
   if (put >= 0) errno = ENOSPC;
   return errno_error("write the file " + shown(name), call_on("write", name));
+}
+
+Result<std::size_t> read(const Fd& file, std::span<char> into, std::string_view what) {
+  const ssize_t got = ::read(file.get(), into.data(), into.size());
+  if (got >= 0) return static_cast<std::size_t>(got);
+  return errno_error("read " + shown(what), call_on("read", what));
 }
 
 Result<void> rename_at(const Fd& directory, const char* from, const char* to) {

@@ -5,7 +5,9 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/fd.hpp"
@@ -31,9 +33,16 @@ struct Identity {
 // A directory itself, read-only, close-on-exec. ELOOP or ENOTDIR: it is something else.
 [[nodiscard]] Result<Fd> open_directory_at(int directory, const char* name);
 
+// A directory at a relative path of several parts, none of which may lead out of `directory`, be a
+// symbolic link or cross a mount (openat2, 5.6).
+[[nodiscard]] Result<Fd> open_directory_beneath(const Fd& directory, const char* path);
+
 // Makes a file (0600) with this content; it must not exist.
 [[nodiscard]] Result<void> create_file_at(const Fd& directory, const char* name,
                                           std::string_view content);
+// One read(2): a regular file gives all that fits.
+[[nodiscard]] Result<std::size_t> read(const Fd& file, std::span<char> into, std::string_view what);
+
 // Renames within one directory, over what is there.
 [[nodiscard]] Result<void> rename_at(const Fd& directory, const char* from, const char* to);
 
