@@ -31,7 +31,7 @@ Result<std::uint64_t> read_populated(const Fd& events) {
 }
 
 Result<void> kill_cgroup(const Fd& cgroup) {
-  return sys::write_once(cgroup.get(), "cgroup.kill", "1");
+  return sys::write_file_at(cgroup.get(), "cgroup.kill", "1", "the sandbox's cgroup");
 }
 
 }  // namespace mayfly::supervise

@@ -174,7 +174,8 @@ Result<bool> is_orphan(const RuntimeDir& directory, const Fd& cgroup, const std:
   const sys::Identity identity = TRY(sys::fstat(cgroup, id));
   const bool old = realtime_ns() - identity.changed_ns > kYoungestOrphan;
   if (!old || identity.owner != ::geteuid()) return false;
-  return TRY(read_populated(TRY(open_events(cgroup)))) == 0;
+  const Fd events = TRY(open_events(cgroup));
+  return TRY(read_populated(events)) == 0;
 }
 
 Result<void> collect_orphans(const RuntimeDir& directory, const std::string& parent,
