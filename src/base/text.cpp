@@ -4,9 +4,7 @@
 #include <cstddef>
 
 namespace mayfly {
-namespace {
 
-// The length of the well-formed UTF-8 sequence at the start of `bytes`, 0 if there is none.
 std::size_t utf8_sequence(std::string_view bytes) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char lead = at(0);
@@ -21,8 +19,6 @@ std::size_t utf8_sequence(std::string_view bytes) {
   const bool beyond = lead == 0xF4 && at(1) >= 0x90;
   return overlong || surrogate || beyond ? 0 : length;
 }
-
-}  // namespace
 
 std::string shown(std::string_view name) {
   constexpr std::size_t kMost = 200;

@@ -1,6 +1,7 @@
 // Text helpers: showing hostile bytes to people, splitting, joining.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,10 @@ namespace mayfly {
 // A name as a message may show it: control characters, newlines and invalid UTF-8 become \xNN,
 // anything with a blank or a quote is put in single quotes. At most 200 bytes are shown.
 [[nodiscard]] std::string shown(std::string_view name);
+
+// The length of the well-formed UTF-8 sequence at the start of `bytes` (not empty), 0 if there is
+// none.
+[[nodiscard]] std::size_t utf8_sequence(std::string_view bytes);
 
 // True if the bytes are well-formed UTF-8 (RFC 3629: no surrogates, nothing overlong).
 [[nodiscard]] bool is_utf8(std::string_view bytes);

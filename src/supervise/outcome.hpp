@@ -31,8 +31,10 @@ enum class Reason {
 
 // "exited", "exec_failed", … as results and events spell it. One table, used in both directions.
 [[nodiscard]] std::string_view reason_name(Reason reason);
+[[nodiscard]] std::optional<Reason> reason_named(std::string_view name);
 
-// A measured number, or why there is none. Never 0 for "unknown", never a guess.
+// A measured number, or why there is none. Never 0 for "unknown", never a guess. Where both are
+// set, why_not says what the number leaves out.
 struct Measured {
   std::optional<std::uint64_t> value;
   std::string why_not;
@@ -40,9 +42,12 @@ struct Measured {
 };
 
 struct Usage {
-  Measured wall_ns, user_ns, system_ns;  // of the whole tree, init included
-  Measured peak_memory_bytes;            // memory.peak
-  Measured max_rss_bytes;                // the largest single process, by wait4
+  Measured wall_ns;             // CLOCK_BOOTTIME, from the spawn request until init was reaped
+  Measured user_ns, system_ns;  // of the whole tree, init included
+  Measured peak_memory_bytes;   // memory.peak
+  // The largest single process, by wait4. Never below what the supervisor itself held at the start:
+  // the child half shares its memory, and the kernel hands that peak on at execve.
+  Measured max_rss_bytes;
   Measured peak_pids;
   Measured layer_bytes, layer_inodes;  // what the layer held when the last process was gone
   bool operator==(const Usage&) const = default;
@@ -59,11 +64,11 @@ struct Proof {
 struct Outcome {
   Reason reason = Reason::SetupFailed;
   int code = 125;             // what the program exits with
-  std::optional<int> signal;  // Signaled, Cancelled: which
+  std::optional<int> signal;  // Signaled: what killed the task; Cancelled: what we were sent
   bool started = false;       // the task's execve succeeded
   bool clean = true;          // teardown finished in time and its proof is complete
   std::string unclean_why;
-  std::optional<Error> error;  // SetupFailed, HostUnsupported, ExecFailed
+  std::optional<Error> error;  // SetupFailed, HostUnsupported, ExecFailed, SupervisorLost
   Usage usage;
   Proof proof;
   std::vector<plan::Note> notes;

@@ -23,7 +23,12 @@ class Observer {
   virtual ~Observer() = default;
   virtual void created(const std::string& id, const plan::Plan& plan) = 0;
   virtual void started(int pid_inside) = 0;
+  // Why the sandbox ends is settled. At most once: a set-up that failed before init ran is only
+  // told by ended().
   virtual void ending(Reason reason) = 0;
+  // The one outcome, on every path, always last. Every process is gone and the layer is closed; the
+  // cgroup's directory and the registry entry go after it.
+  virtual void ended(const Outcome& outcome) = 0;
 };
 
 // Never fails: every failure is an Outcome. Exactly one Outcome per call.

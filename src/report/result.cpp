@@ -1,0 +1,175 @@
+#include "report/result.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <string_view>
+
+#include "base/json_writer.hpp"
+#include "base/on_exit.hpp"
+#include "base/text.hpp"
+#include "sys/mounts.hpp"
+
+namespace mayfly::report {
+namespace {
+
+using supervise::Measured;
+using supervise::Outcome;
+
+std::string_view kind_name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Usage:
+      return "usage";
+    case ErrorKind::Setup:
+      return "setup";
+    case ErrorKind::HostUnsupported:
+      return "host_unsupported";
+    case ErrorKind::Internal:
+      return "internal";
+  }
+  return "internal";
+}
+
+std::string_view enforcement_name(plan::Enforcement enforcement) {
+  switch (enforcement) {
+    case plan::Enforcement::Enforced:
+      return "enforced";
+    case plan::Enforcement::Approximated:
+      return "approximated";
+    case plan::Enforcement::NotEnforced:
+      return "not_enforced";
+  }
+  return "not_enforced";
+}
+
+void write_measured(JsonWriter& json, std::string_view name, const Measured& measured) {
+  json.key(name);
+  if (measured.value) {
+    json.value(*measured.value);
+  } else {
+    json.null();
+  }
+  if (!measured.why_not.empty()) json.member(std::string(name) + "_why", measured.why_not);
+}
+
+void write_error(JsonWriter& json, const std::optional<Error>& error) {
+  json.key("error");
+  if (!error) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("kind", kind_name(error->kind)).member("action", error->action);
+  json.member("call", error->call);
+  if (error->sys_errno != 0) {
+    json.member("errno", error->sys_errno).member("errno_name", errno_name(error->sys_errno));
+  } else {
+    json.key("errno").null().key("errno_name").null();
+  }
+  json.member("hint", error->hint).end_object();
+}
+
+void write_usage(JsonWriter& json, const supervise::Usage& usage) {
+  json.key("usage").begin_object();
+  write_measured(json, "wall_ns", usage.wall_ns);
+  write_measured(json, "user_ns", usage.user_ns);
+  write_measured(json, "system_ns", usage.system_ns);
+  write_measured(json, "peak_memory_bytes", usage.peak_memory_bytes);
+  write_measured(json, "max_rss_bytes", usage.max_rss_bytes);
+  write_measured(json, "peak_pids", usage.peak_pids);
+  write_measured(json, "layer_bytes", usage.layer_bytes);
+  write_measured(json, "layer_inodes", usage.layer_inodes);
+  json.end_object();
+}
+
+void write_proof(JsonWriter& json, const supervise::Proof& proof) {
+  json.key("proof").begin_object().member("init_reaped", proof.init_reaped);
+  write_measured(json, "populated", proof.populated);
+  json.member("layer_closed", proof.layer_closed).end_object();
+}
+
+void write_notes(JsonWriter& json, const std::vector<plan::Note>& notes) {
+  json.key("notes").begin_array();
+  for (const plan::Note& note : notes) {
+    json.begin_object().member("what", note.what);
+    json.member("enforcement", enforcement_name(note.enforcement));
+    json.member("how", note.how).end_object();
+  }
+  json.end_array();
+}
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Error cannot_write(const std::string& path, std::string call) {
+  Error error = sys::errno_error("write the result to " + shown(path), std::move(call));
+  error.kind = ErrorKind::Usage;
+  return error;
+}
+
+}  // namespace
+
+std::string result_json(const Outcome& outcome) {
+  JsonWriter json;
+  json.begin_object().member("v", kVersion).member("ev", "result");
+  json.member("id", outcome.id).member("name", outcome.name).key("labels").begin_object();
+  for (const auto& [key, value] : outcome.labels)
+    json.member(key, value);
+  json.end_object().member("reason", reason_name(outcome.reason)).member("code", outcome.code);
+  json.key("signal");
+  if (outcome.signal) {
+    json.value(*outcome.signal);
+  } else {
+    json.null();
+  }
+  json.member("started", outcome.started).member("clean", outcome.clean).key("unclean_why");
+  if (outcome.clean) {
+    json.null();
+  } else {
+    json.value(outcome.unclean_why);
+  }
+  write_error(json, outcome.error);
+  write_usage(json, outcome.usage);
+  write_proof(json, outcome.proof);
+  write_notes(json, outcome.notes);
+  return json.end_object().take();
+}
+
+Result<void> check_result_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+    return usage_error("write the result to " + shown(path) + ": it is a directory",
+                       "name a file in it");
+  }
+  const std::string directory = directory_of(path);
+  if (::faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
+  return cannot_write(path, "faccessat(" + shown(directory) + ", W_OK)");
+}
+
+Result<void> write_result_file(const std::string& path, const Outcome& outcome) {
+  const std::string temporary = path + "." + (outcome.id.empty() ? "new" : outcome.id) + ".tmp";
+  // O_EXCL and a name of our own: nobody's file is written, no link followed.
+  ::unlink(temporary.c_str());
+  Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file) return cannot_write(path, "open(" + shown(temporary) + ", O_CREAT|O_EXCL)");
+  OnExit remove_temporary([&] { ::unlink(temporary.c_str()); });
+  const std::string text = result_json(outcome) + "\n";
+  const ssize_t put = ::write(file.get(), text.data(), text.size());
+  if (put != static_cast<ssize_t>(text.size())) {
+    if (put >= 0) errno = ENOSPC;
+    return cannot_write(path, "write(" + shown(temporary) + ")");
+  }
+  file.reset();
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    return cannot_write(path, "rename(" + shown(temporary) + ")");
+  }
+  remove_temporary.cancel();
+  return {};
+}
+
+}  // namespace mayfly::report

@@ -1,0 +1,133 @@
+#include "report/status.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/json_writer.hpp"
+#include "report/result.hpp"
+#include "sys/event.hpp"
+#include "sys/mounts.hpp"
+#include "sys/process.hpp"
+
+namespace mayfly::report {
+namespace {
+
+using supervise::Direction;
+using supervise::Endpoint;
+using supervise::Moved;
+
+// Lines that may wait for a reader; the result always may.
+constexpr std::size_t kMostPending = 1 << 20;
+
+// How long a reader may take for the result.
+constexpr std::int64_t kPatience = 2'000'000'000;
+
+constexpr const char* kStatusHint = "use a free number, as in: --status-fd 3 3>status.jsonl";
+
+Result<void> check_status_fd(int fd) {
+  const std::string what = "write the status to descriptor " + std::to_string(fd);
+  if (fd <= 2) return usage_error(what + ": 0-2 are the task's own", kStatusHint);
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0) {
+    Error error = sys::errno_error(what, "fcntl(" + std::to_string(fd) + ", F_GETFL)");
+    error.kind = ErrorKind::Usage;
+    error.hint = kStatusHint;
+    return error;
+  }
+  if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_RDONLY) {
+    return usage_error(what + ": it is not open for writing", kStatusHint);
+  }
+  if (::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) return {};
+  return sys::errno_error(what, "fcntl(" + std::to_string(fd) + ", F_SETFD)");
+}
+
+JsonWriter start_event(const char* name) {
+  JsonWriter json;
+  json.begin_object().member("v", kVersion).member("ev", name);
+  return json;
+}
+
+}  // namespace
+
+Result<void> Reporter::open(Reports reports) {
+  if (!reports.result_file.empty()) TRY(check_result_file(reports.result_file));
+  if (reports.status_fd != -1) {
+    TRY(check_status_fd(reports.status_fd));
+    TRY(sys::sigaction_set(SIGPIPE, sys::Disposition::Ignore));
+    out_ = Endpoint::borrow(reports.status_fd, Direction::Write);
+  }
+  reports_ = std::move(reports);
+  if (!wanted()) return {};
+  event(start_event("hello")
+            .member("program", "mayfly")
+            .member("version", MAYFLY_VERSION)
+            .member("pid", ::getpid())
+            .end_object()
+            .take());
+  return {};
+}
+
+void Reporter::created(const std::string& id, const plan::Plan& plan) {
+  if (!wanted()) return;
+  JsonWriter json = start_event("created");
+  json.member("id", id).key("command").begin_array();
+  for (const std::string& argument : plan.argv)
+    json.value(argument);
+  event(json.end_array().end_object().take());
+}
+
+void Reporter::started(int pid_inside) {
+  if (!wanted()) return;
+  event(start_event("started").member("pid_inside", pid_inside).end_object().take());
+}
+
+void Reporter::ending(supervise::Reason reason) {
+  if (!wanted()) return;
+  event(start_event("ending").member("reason", reason_name(reason)).end_object().take());
+}
+
+void Reporter::ended(const supervise::Outcome& outcome) {
+  if (wanted()) {
+    pending_ += result_json(outcome) + "\n";
+    finish(kPatience);
+  }
+  if (reports_.result_file.empty()) return;
+  if (Result<void> written = write_result_file(reports_.result_file, outcome); !written) {
+    failure_ = std::move(written).error();
+  }
+}
+
+void Reporter::event(std::string line) {
+  if (pending_.size() + line.size() >= kMostPending) return;
+  pending_ += std::move(line) + "\n";
+  flush();
+}
+
+// As much as the reader takes now. One that is gone, or a full disk, ends the reports.
+void Reporter::flush() {
+  while (!pending_.empty() && wanted()) {
+    const Moved moved = out_.write(pending_);
+    if (moved.status == Moved::Status::Later) return;
+    if (moved.status != Moved::Status::Some) {
+      out_.close();
+      return;
+    }
+    pending_.erase(0, moved.bytes);
+  }
+}
+
+void Reporter::finish(std::int64_t patience_ns) {
+  const std::int64_t deadline = sys::boottime_ns() + patience_ns;
+  for (flush(); !pending_.empty() && wanted(); flush()) {
+    const std::int64_t left = deadline - sys::boottime_ns();
+    if (left <= 0) return;
+    pollfd reader{.fd = out_.fd(), .events = POLLOUT, .revents = 0};
+    if (!sys::ppoll({&reader, 1}, left)) return;
+  }
+}
+
+}  // namespace mayfly::report

@@ -1,0 +1,52 @@
+// Status: what happens to a sandbox, as JSON lines for a program that started us (--status-fd).
+//
+//   {"v":1,"ev":"hello",…}  created  started  ending  result
+//
+// Exactly one result, always last. A reader that is slow or gone never stalls the sandbox: lines
+// wait in a bounded buffer, and only the result is waited for, for a bounded time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "supervise/endpoint.hpp"
+#include "supervise/supervisor.hpp"
+
+namespace mayfly::report {
+
+// Where reports go. Without either it does nothing and costs nothing.
+struct Reports {
+  int status_fd = -1;       // -1: none
+  std::string result_file;  // empty: none
+};
+
+class Reporter final : public supervise::Observer {
+ public:
+  // Once, before the run: checks both places and says hello. Refused: a status descriptor that is
+  // one of the task's own (0-2), is closed or not open for writing. It becomes close-on-exec.
+  [[nodiscard]] Result<void> open(Reports reports);
+
+  void created(const std::string& id, const plan::Plan& plan) override;
+  void started(int pid_inside) override;
+  void ending(supervise::Reason reason) override;
+  void ended(const supervise::Outcome& outcome) override;
+
+  // Why the result file could not be written, if so. Ask after ended().
+  [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
+
+ private:
+  [[nodiscard]] bool wanted() const { return static_cast<bool>(out_); }
+  void event(std::string line);
+  void flush();
+  void finish(std::int64_t patience_ns);
+
+  Reports reports_;
+  supervise::Endpoint out_;
+  std::string pending_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace mayfly::report

@@ -1,0 +1,102 @@
+#include "supervise/endpoint.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace mayfly::supervise {
+namespace {
+
+// What a blocking pipe or device takes at once after poll said that it is writable.
+constexpr std::size_t kSmallPiece = 512;
+static_assert(kSmallPiece <= PIPE_BUF);
+
+// The same pipe or terminal, with flags of our own. Empty where that is refused: a foreign owner
+// (after su), a FIFO without a reader.
+Fd open_anew(int fd, Direction direction) {
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  const int access = direction == Direction::Read ? O_RDONLY : O_WRONLY;
+  return Fd(::open(path.c_str(), access | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+bool in_background(int terminal) {
+  const pid_t foreground = ::tcgetpgrp(terminal);
+  return foreground >= 0 && foreground != ::getpgrp();
+}
+
+}  // namespace
+
+Endpoint Endpoint::own(Fd fd) {
+  Endpoint endpoint;
+  endpoint.fd_ = fd.get();
+  endpoint.owned_ = std::move(fd);
+  return endpoint;
+}
+
+Endpoint Endpoint::borrow(int fd, Direction direction) {
+  Endpoint endpoint;
+  endpoint.fd_ = fd;
+  endpoint.kind_ = Kind::Blocking;
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return endpoint;
+  if (S_ISSOCK(info.st_mode)) endpoint.kind_ = Kind::Socket;
+  if (S_ISREG(info.st_mode)) endpoint.kind_ = Kind::NonBlocking;
+  if (S_ISFIFO(info.st_mode) || (S_ISCHR(info.st_mode) && ::isatty(fd) == 1)) {
+    if (Fd anew = open_anew(fd, direction)) return own(std::move(anew));
+  }
+  return endpoint;
+}
+
+void Endpoint::close() {
+  owned_.reset();
+  fd_ = -1;
+}
+
+bool Endpoint::ready(short event) const {
+  pollfd one{.fd = fd_, .events = event, .revents = 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
+Moved Endpoint::judge(long answer, int number) const {
+  using enum Moved::Status;
+  if (answer > 0) return {.status = Some, .bytes = static_cast<std::size_t>(answer), .error = 0};
+  if (answer == 0) return {.status = End, .bytes = 0, .error = 0};
+  if (number == EAGAIN || number == EINTR) return {};
+  // A terminal: SIGTTIN is blocked, so a read in the background is an error; so is any use of one
+  // that was hung up.
+  if (number == EIO && in_background(fd_)) return {.status = Paused, .bytes = 0, .error = 0};
+  if (number == EIO || number == EPIPE || number == ECONNRESET) {
+    return {.status = End, .bytes = 0, .error = number};
+  }
+  return {.status = Failed, .bytes = 0, .error = number};
+}
+
+Moved Endpoint::read(std::span<char> into) {
+  if (kind_ == Kind::Blocking && !ready(POLLIN)) return {};
+  const ssize_t got = kind_ == Kind::Socket
+                          ? ::recv(fd_, into.data(), into.size(), MSG_DONTWAIT)
+                          : ::read(fd_, into.data(), into.size());
+  return judge(got, errno);
+}
+
+Moved Endpoint::write(std::span<const char> from) {
+  if (from.empty()) return {};
+  if (kind_ == Kind::Blocking) {
+    if (!ready(POLLOUT)) return {};
+    from = from.first(std::min(from.size(), kSmallPiece));
+  }
+  const ssize_t put = kind_ == Kind::Socket
+                          ? ::send(fd_, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                          : ::write(fd_, from.data(), from.size());
+  return judge(put, errno);
+}
+
+}  // namespace mayfly::supervise

@@ -1,0 +1,61 @@
+// Endpoint: one descriptor that is read or written without ever blocking.
+//
+// Many of them belong to the caller, and their open file descriptions are shared with the caller's
+// other processes: O_NONBLOCK set there would break a shell or a make that never asked for it. So
+// the flags are left alone:
+//   pipe, terminal   opened anew through /proc/self/fd, which gives a description of our own
+//   socket           MSG_DONTWAIT
+//   regular file     never blocks in this sense; the shared offset is what the caller wants
+//   other devices    opening one can have effects (tapes, watchdogs), so: poll first, then move a
+//                    small piece. The same where opening anew is refused.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/fd.hpp"
+
+namespace mayfly::supervise {
+
+enum class Direction { Read, Write };
+
+struct Moved {
+  enum class Status {
+    Some,    // `bytes` were moved, at least one
+    Later,   // nothing can be moved now: poll
+    End,     // end of file; or whoever read from us is gone (EPIPE, a hung-up terminal)
+    Paused,  // a terminal whose foreground is not ours: poll cannot tell when to try again
+    Failed,  // `error` says why
+  };
+  Status status = Status::Later;
+  std::size_t bytes = 0;
+  int error = 0;
+};
+
+class Endpoint {
+ public:
+  Endpoint() = default;
+  // A descriptor that is ours alone and is non-blocking.
+  static Endpoint own(Fd fd);
+  // A descriptor of the caller; it must stay open as long as this object.
+  static Endpoint borrow(int fd, Direction direction);
+
+  explicit operator bool() const { return fd_ >= 0; }
+  // For poll.
+  [[nodiscard]] int fd() const { return fd_; }
+  void close();
+
+  [[nodiscard]] Moved read(std::span<char> into);
+  [[nodiscard]] Moved write(std::span<const char> from);
+
+ private:
+  enum class Kind { NonBlocking, Socket, Blocking };
+  [[nodiscard]] bool ready(short event) const;
+  [[nodiscard]] Moved judge(long answer, int number) const;
+
+  int fd_ = -1;
+  Fd owned_;
+  Kind kind_ = Kind::NonBlocking;
+};
+
+}  // namespace mayfly::supervise

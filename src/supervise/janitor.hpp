@@ -1,0 +1,63 @@
+// Janitor: removes what killed supervisors left behind: registry entries that nobody holds, and
+// their cgroups. `mayfly gc`, and a short sweep in runs that live long enough.
+//
+// Threat: registry content that makes us kill or remove what is not ours. A cgroup is touched only
+// if the entry's lock is free, its record names this boot, its path lies below the cgroup v2 mount
+// and ends in mayfly-<id>, no link or mount leads there, and its inode is the recorded one. Without
+// a recorded inode (a start that was killed half-way) it is only removed if it is empty, which is
+// for the kernel to decide.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "supervise/registry.hpp"
+
+namespace mayfly::supervise {
+
+enum class Fate { Removed, WouldRemove, InUse, Kept };
+
+struct Verdict {
+  std::string what;  // an id, or the path of a cgroup
+  Fate fate = Fate::Kept;
+  std::string why;  // why it is kept; for a removed one what was special about it, or empty
+};
+
+enum class GcMode { Remove, DryRun };
+
+struct GcRequest {
+  GcMode mode = GcMode::Remove;
+  std::string cgroup_mount;                 // of the v2 tree; empty: cgroups are left alone
+  std::vector<std::string> cgroup_parents;  // where cgroups without an entry are looked for
+  std::size_t most = SIZE_MAX;              // entries, and cgroups of each parent, looked at
+  std::int64_t patience_ns = 2'000'000'000;  // for killed processes to be gone, per cgroup
+};
+
+// Goes through all entries, then through the parents: a run that ended within its first 100 ms has
+// no entry (see supervisor.cpp), so a killed one may leave an empty cgroup with a random name.
+[[nodiscard]] Result<std::vector<Verdict>> collect(const RuntimeDir& directory,
+                                                   const GcRequest& request);
+
+// One entry.
+[[nodiscard]] Verdict remove_stale(const RuntimeDir& directory, const std::string& id,
+                                   const std::string& cgroup_mount);
+
+// The sweep of a run: at most 16 entries, at most once a minute for all runs together, waits for
+// nothing. What goes wrong is left to gc.
+void sweep(const RuntimeDir& directory, const std::string& cgroup_mount,
+           const std::string& cgroup_parent);
+
+// What `ps` shows.
+struct Listed {
+  std::string id;
+  bool live = false;  // somebody holds its lock
+  std::optional<Record> record;
+  std::string problem;  // why there is no record
+};
+[[nodiscard]] Result<std::vector<Listed>> list(const RuntimeDir& directory);
+
+}  // namespace mayfly::supervise

@@ -1,0 +1,59 @@
+#include "supervise/signals.hpp"
+
+#include <signal.h>
+
+#include <array>
+
+#include "sys/process.hpp"
+
+namespace mayfly::supervise {
+namespace {
+
+struct Taken {
+  int signal;
+  Asks asks;
+};
+
+constexpr std::array kTaken = {
+    Taken{SIGTERM, Asks::End},   Taken{SIGHUP, Asks::End},     Taken{SIGQUIT, Asks::End},
+    Taken{SIGINT, Asks::End},    Taken{SIGTSTP, Asks::Stop},   Taken{SIGCONT, Asks::Resume},
+    Taken{SIGUSR1, Asks::Relay}, Taken{SIGUSR2, Asks::Relay},  Taken{SIGWINCH, Asks::Relay},
+};
+
+// Those that a parent sets to be ignored on purpose. (The others are ignored by default, or never.)
+constexpr std::array kMayBeIgnored = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP};
+
+}  // namespace
+
+Result<Fd> take_signals() {
+  sigset_t taken;
+  ::sigemptyset(&taken);
+  for (const Taken& row : kTaken)
+    ::sigaddset(&taken, row.signal);
+  for (const int signal : kMayBeIgnored) {
+    // The kernel queues a blocked signal even if it is ignored, so it must not be blocked.
+    if (sys::is_ignored(signal)) ::sigdelset(&taken, signal);
+  }
+  sigset_t blocked = taken;
+  // Reading from or writing to our terminal in the background: an error (EIO), not a stop.
+  ::sigaddset(&blocked, SIGTTIN);
+  ::sigaddset(&blocked, SIGTTOU);
+  TRY(sys::sigprocmask_block(blocked));
+  TRY(sys::sigaction_set(SIGCHLD, sys::Disposition::Default));
+  TRY(sys::sigaction_set(SIGPIPE, sys::Disposition::Ignore));
+  return sys::signalfd(taken);
+}
+
+Asks meaning_of(int signal) {
+  for (const Taken& row : kTaken) {
+    if (row.signal == signal) return row.asks;
+  }
+  return Asks::Relay;
+}
+
+Event ending_event(int signal, int earlier) {
+  if (earlier > 0) return Event::Again;
+  return signal == SIGINT ? Event::Interrupt : Event::Cancel;
+}
+
+}  // namespace mayfly::supervise

@@ -1,0 +1,42 @@
+#include "supervise/states.hpp"
+
+#include <array>
+
+namespace mayfly::supervise {
+namespace {
+
+using enum Action;
+
+// A message that cannot come in a state (an exit before a start) is init breaking the protocol:
+// it counts as lost. Once a verdict is settled (Lingering, Ending, Killing) it stays: the first
+// cause wins, and later ones only speed the end up.
+//
+// A second SIGINT ends a running task as SIGTERM does, grace included; in Ending any second signal
+// kills at once. A signal that comes first when the end has another cause (TTL, caller gone) is
+// passed on and cuts nothing short.
+constexpr std::array<std::array<Action, kStates>, kEvents> kTable = {{
+    // clang-format off
+    //                Starting     Running    Lingering  Ending       Killing
+    /* Started     */ {MarkStarted, Lose,      Kill,      MarkStarted, MarkStarted},
+    /* ExecFailed  */ {FailExec,    Lose,      Kill,      Kill,        Ignore},
+    /* Exited      */ {FailSetup,   TakeExit,  Kill,      Kill,        Ignore},
+    /* Drained     */ {FailSetup,   Lose,      Kill,      Kill,        Ignore},
+    /* Failed      */ {FailSetup,   Lose,      Kill,      Kill,        Ignore},
+    /* Lost        */ {FailSetup,   Lose,      Kill,      Kill,        Ignore},
+    /* TtlPassed   */ {Terminate,   Terminate, Terminate, Ignore,      Ignore},
+    /* SetupPassed */ {FailSetup,   Ignore,    Ignore,    Ignore,      Ignore},
+    /* GracePassed */ {Ignore,      Ignore,    Ignore,    Kill,        Ignore},
+    /* CallerGone  */ {Terminate,   Terminate, Terminate, Ignore,      Ignore},
+    /* Interrupt   */ {Pass,        Pass,      Pass,      Pass,        Ignore},
+    /* Cancel      */ {Terminate,   Terminate, Terminate, Pass,        Ignore},
+    /* Again       */ {Terminate,   Terminate, Terminate, Kill,        Ignore},
+    // clang-format on
+}};
+
+}  // namespace
+
+Action action_for(State state, Event event) {
+  return kTable[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
+}
+
+}  // namespace mayfly::supervise

@@ -1,0 +1,156 @@
+#include "supervise/stdio.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "sys/event.hpp"
+#include "sys/mounts.hpp"
+
+namespace mayfly::supervise {
+namespace {
+
+constexpr std::array kNames = {"stdin", "stdout", "stderr"};
+constexpr std::array kRemedies = {
+    "give it a pipe or a file (< FILE), or use --stdin null",
+    "give it a pipe or a file (> FILE)",
+    "give it a pipe or a file (2> FILE)",
+};
+
+// include/uapi/linux/magic.h: handles of the kernel that fstat shows as regular files.
+constexpr long kNsfsMagic = 0x6e736673;
+constexpr long kPidfsMagic = 0x50494446;
+
+bool is_kernel_handle(int fd) {
+  struct statfs info {};
+  return ::fstatfs(fd, &info) != 0 || info.f_type == kNsfsMagic || info.f_type == kPidfsMagic;
+}
+
+Kind classify_device(int fd, dev_t device, StdioRules rules) {
+  if (device == ::makedev(1, 3)) return {"/dev/null", Treatment::Pass};
+  if (::isatty(fd) != 1) return {"a character device", Treatment::Relay};
+  return {"a terminal", rules.unsafe_terminal ? Treatment::Pass : Treatment::Relay};
+}
+
+Result<Fd> open_stdin(const spec::Spec& spec) {
+  const bool null = spec.stdin_kind == spec::StdinKind::Null;
+  const std::string path = null ? "/dev/null" : spec.stdin_file;
+  // Non-blocking, or a FIFO without a writer would hold us here.
+  Fd file(::open(path.c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  if (!file) {
+    Error error = sys::errno_error("open " + shown(path) + " as the task's stdin",
+                                   "open(" + shown(path) + ", O_RDONLY)");
+    error.kind = ErrorKind::Usage;
+    return error;
+  }
+  ::fcntl(file.get(), F_SETFL, 0);
+  return file;
+}
+
+// A pipe between the task and the caller's descriptor `fd`, which is number `number` to the task.
+Result<int> relay_through_pipe(int fd, int number, Stdio& stdio) {
+  sys::Pipe pipe = TRY(sys::pipe());
+  const char* name = kNames[static_cast<std::size_t>(number)];
+  Fd& ours = number == 0 ? pipe.write_end : pipe.read_end;
+  Fd& theirs = number == 0 ? pipe.read_end : pipe.write_end;
+  TRY(sys::set_nonblocking(ours));
+  if (number == 0) {
+    stdio.relay.add_input(Endpoint::borrow(fd, Direction::Read), Endpoint::own(std::move(ours)),
+                          name);
+  } else {
+    stdio.relay.add_output(Endpoint::own(std::move(ours)), Endpoint::borrow(fd, Direction::Write),
+                           name);
+  }
+  return stdio.task_ends.emplace_back(std::move(theirs)).get();
+}
+
+struct Source {
+  int fd = -1;
+  int number = 0;         // which descriptor of the task it is to be
+  std::string_view path;  // of --stdin FILE; empty where the caller's descriptor is used
+};
+
+Error refusal(const Source& source, const Kind& kind) {
+  const auto at = static_cast<std::size_t>(source.number);
+  const std::string words =
+      source.path.empty()
+          ? "descriptor " + std::to_string(source.number) + " (" + kNames[at] + ")"
+          : shown(source.path) + " (--stdin)";
+  return usage_error("give " + words + " to the task: it is " + kind.words, kRemedies[at]);
+}
+
+Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& stdio) {
+  const Kind kind = classify(source.fd, rules);
+  switch (kind.treatment) {
+    case Treatment::Pass:
+      return source.fd;
+    case Treatment::Relay:
+      return relay_through_pipe(source.fd, source.number, stdio);
+    case Treatment::Refuse:
+      break;
+  }
+  return refusal(source, kind);
+}
+
+}  // namespace
+
+Result<void> fill_missing_stdio() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest free number is this one: all below it are open. It survives execve on purpose.
+    if (::open("/dev/null", O_RDWR | O_NOCTTY) != fd) {  // NOLINT no O_CLOEXEC
+      return sys::errno_error("put /dev/null on the closed descriptor " + std::to_string(fd),
+                              "open(/dev/null, O_RDWR)");
+    }
+  }
+  return {};
+}
+
+Kind classify(int fd, StdioRules rules) {
+  struct stat info {};
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || ::fstat(fd, &info) != 0) return {"closed", Treatment::Refuse};
+  if ((flags & O_PATH) != 0) return {"an O_PATH handle", Treatment::Refuse};
+  switch (info.st_mode & S_IFMT) {
+    case S_IFIFO:
+      return {"a pipe", Treatment::Pass};
+    case S_IFSOCK:
+      return {"a socket", Treatment::Pass};
+    case S_IFCHR:
+      return classify_device(fd, info.st_rdev, rules);
+    case S_IFREG:
+      if (is_kernel_handle(fd)) return {"a handle of a process or namespace", Treatment::Refuse};
+      return {"a regular file", rules.landlock ? Treatment::Pass : Treatment::Relay};
+    case S_IFDIR:
+      return {"a directory", Treatment::Refuse};
+    case S_IFBLK:
+      return {"a block device", Treatment::Refuse};
+    default:
+      return {"a handle of the kernel (an eventfd, a pidfd, …)", Treatment::Refuse};
+  }
+}
+
+Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules) {
+  Stdio stdio;
+  Source in{.fd = 0, .number = 0, .path = {}};
+  if (spec.stdin_kind != spec::StdinKind::Inherit) {
+    stdio.stdin_file = TRY(open_stdin(spec));
+    in.fd = stdio.stdin_file.get();
+    in.path = spec.stdin_file;
+  }
+  const Source out{.fd = 1, .number = 1, .path = {}};
+  const Source err{.fd = 2, .number = 2, .path = {}};
+  stdio.task.in = TRY(descriptor_for_task(in, rules, stdio));
+  stdio.task.out = TRY(descriptor_for_task(out, rules, stdio));
+  stdio.task.err = TRY(descriptor_for_task(err, rules, stdio));
+  return stdio;
+}
+
+}  // namespace mayfly::supervise

@@ -1,0 +1,51 @@
+// Descriptors 0-2: which of them the task may hold, and what stands in for the others (DESIGN 6).
+//
+// Threat: a descriptor is a right. A directory or an O_PATH handle leads out of the sandbox, a
+// block device goes below the file system, a terminal takes injected input (TIOCSTI), a regular
+// file can be reopened with more rights through /proc/self/fd unless Landlock forbids it.
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "launch/launch.hpp"
+#include "spec/spec.hpp"
+#include "supervise/relay.hpp"
+
+namespace mayfly::supervise {
+
+enum class Treatment {
+  Pass,   // the task gets the descriptor itself
+  Relay,  // the task gets a pipe
+  Refuse,
+};
+
+// What lies behind a descriptor, in words ("a directory"), and what is done with it.
+struct Kind {
+  const char* words = "";
+  Treatment treatment = Treatment::Refuse;
+};
+
+struct StdioRules {
+  bool landlock = false;         // a regular file cannot be reopened
+  bool unsafe_terminal = false;  // --unsafe-tty
+};
+
+// Opens /dev/null for each of 0-2 that is closed. Call it before anything else is opened: the next
+// descriptor of ours would take the number, and the task would get it.
+[[nodiscard]] Result<void> fill_missing_stdio();
+
+[[nodiscard]] Kind classify(int fd, StdioRules rules);
+
+// The task's stdio and the relay that carries what cannot be passed.
+struct Stdio {
+  launch::TaskStdio task;
+  Relay relay;
+  Fd stdin_file;              // --stdin; lives as long as the relay, which may read it
+  std::vector<Fd> task_ends;  // close once the task has them: a pipe's end of file needs that
+};
+
+// Checks 0-2 and --stdin; nothing is read. A FIFO as --stdin is at its end where nobody has it open
+// for writing: waiting for a writer could be for ever (a redirection, < FIFO, waits). Errors name the descriptor, what it is, and a remedy.
+[[nodiscard]] Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules);
+
+}  // namespace mayfly::supervise

@@ -1,0 +1,266 @@
+#include "supervise/supervisor.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "init/image.hpp"
+#include "isolate/cgroup.hpp"
+#include "launch/launch.hpp"
+#include "policy/stock.hpp"
+#include "supervise/caller.hpp"
+#include "supervise/janitor.hpp"
+#include "supervise/registry.hpp"
+#include "supervise/signals.hpp"
+#include "supervise/stdio.hpp"
+#include "supervise/usage.hpp"
+#include "supervise/watch.hpp"
+#include "supervise/words.hpp"
+#include "sys/entries.hpp"
+#include "sys/event.hpp"
+#include "sys/process.hpp"
+
+namespace mayfly::supervise {
+namespace {
+
+// init's own key turns this much after ours and the grace period: it is for when we cannot.
+constexpr std::int64_t kInitKeyMargin = 50'000'000;
+
+// When a run without a name is registered, and the registry swept. A shorter run leaves nothing
+// that its entry would be needed for: whoever kills it within this time leaves at most an empty
+// cgroup, which gc knows by its random name. On a disk an entry costs 0.4 ms.
+constexpr std::int64_t kChoresAfter = 100'000'000;
+
+// Times are added up in 63 bits of nanoseconds: a hundred years is for ever.
+constexpr std::int64_t kLongest = std::int64_t{100} * 365 * 86'400 * 1'000'000'000;
+
+class Run final : public WatchListener {
+ public:
+  Run(const spec::Spec& spec, const host::HostFacts& facts, Observer& observer)
+      : spec_(spec), facts_(facts), observer_(observer) {
+    outcome_.name = spec.name;
+    outcome_.labels = spec.labels;
+  }
+
+  Outcome go(const std::vector<std::string>& caller_env) {
+    const std::int64_t began = sys::boottime_ns();
+    Result<void> prepared = prepare(caller_env);
+    if (!prepared) {
+      fail(std::move(prepared).error());
+    } else if (!cancelled_early()) {
+      Result<void> launched = launch();
+      if (launched) {
+        watch(began);
+      } else {
+        fail(std::move(launched).error());
+      }
+    }
+    observer_.ended(outcome_);
+    let_go();
+    return std::move(outcome_);
+  }
+
+  void started(int pid_inside) override { observer_.started(pid_inside); }
+  void ending(Reason reason) override { observer_.ending(reason); }
+  void chores() override;
+
+ private:
+  Result<void> prepare(const std::vector<std::string>& caller_env);
+  bool cancelled_early();
+  Result<void> launch();
+  void watch(std::int64_t began);
+  void fail(Error error);
+  void conclude(End& end);
+  void let_go();
+  [[nodiscard]] Record record() const;
+  void note_unlisted(const Error& error);
+
+  const spec::Spec& spec_;
+  const host::HostFacts& facts_;
+  Observer& observer_;
+  Outcome outcome_;
+
+  Caller caller_;
+  Fd signals_;
+  plan::Plan plan_;
+  Stdio stdio_;
+  std::optional<RuntimeDir> directory_;
+  Entry entry_;
+  launch::Sandbox sandbox_;
+  std::int64_t spawned_ns_ = 0;
+  std::optional<std::int64_t> ttl_ns_;
+};
+
+// Descriptors 0-2 come first, or the next one of ours would take a free number among them; then the
+// caller, who may die at any moment.
+Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
+  TRY(fill_missing_stdio());
+  if (!spec_.keep_running) caller_ = TRY(watch_caller());
+  signals_ = TRY(take_signals());
+  plan_ = TRY(plan::make_plan(spec_, facts_, caller_env));
+  outcome_.notes = plan_.notes;
+  stdio_ = TRY(prepare_stdio(spec_, {.landlock = plan_.landlock_abi > 0,
+                                     .unsafe_terminal = spec_.unsafe.unsafe_tty}));
+  directory_ = TRY(RuntimeDir::open(facts_.runtime_dir));
+  outcome_.id = spec_.name.empty() ? TRY(random_id()) : spec_.name;
+  if (!spec_.name.empty()) {
+    entry_ = TRY(Entry::claim(*directory_, record(), facts_.cgroup.mount));
+  }
+  if (spec_.ttl) ttl_ns_ = std::min<std::int64_t>(spec_.ttl->count(), kLongest);
+  return {};
+}
+
+// The caller went, or a signal came, before there was a task that could be told.
+bool Run::cancelled_early() {
+  std::array<pollfd, 2> polls = {
+      pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+      pollfd{.fd = caller_.pidfd ? caller_.pidfd.get() : -1, .events = POLLIN, .revents = 0}};
+  if (!sys::ppoll(polls, 0)) return false;
+  int by = 0;
+  while (polls[0].revents != 0 && by == 0) {
+    const Result<int> signal = sys::read_signal(signals_);
+    if (!signal || *signal == 0) break;
+    if (meaning_of(*signal) == Asks::End) by = *signal;
+  }
+  if (by == 0 && !caller_.gone && polls[1].revents == 0) return false;
+  outcome_.reason = Reason::Cancelled;
+  outcome_.code = exit_code(Reason::Cancelled, by);
+  if (by != 0) outcome_.signal = by;
+  return true;
+}
+
+Result<void> Run::launch() {
+  const std::int64_t grace = std::min<std::int64_t>(spec_.grace.count(), kLongest);
+  const policy::Stock filter =
+      plan_.filter == plan::Filter::Nesting ? policy::Stock::Nesting : policy::Stock::Default;
+  sandbox_ = TRY(launch::start(plan_, {.id = outcome_.id,
+                                       .id_lock_file = directory_->id_ranges_file(),
+                                       .init_image = init::init_image(),
+                                       .filter = policy::stock_filter(filter),
+                                       .stdio = stdio_.task,
+                                       .deadline_ns = ttl_ns_ ? *ttl_ns_ + grace + kInitKeyMargin
+                                                              : 0}));
+  spawned_ns_ = sys::boottime_ns();
+  stdio_.task_ends.clear();
+  if (entry_ && sandbox_.cgroup) {
+    if (Result<void> published = entry_.publish(record()); !published) {
+      note_unlisted(published.error());
+    }
+  }
+  observer_.created(outcome_.id, plan_);
+  return {};
+}
+
+void Run::watch(std::int64_t began) {
+  WatchRequest request;
+  request.sandbox = &sandbox_;
+  request.relay = &stdio_.relay;
+  request.signals = &signals_;
+  request.caller = &caller_.pidfd;
+  request.setup_deadline = began + launch::kSetupDeadlineNs;
+  if (ttl_ns_) request.ttl_deadline = spawned_ns_ + *ttl_ns_;
+  request.grace_ns = std::min<std::int64_t>(spec_.grace.count(), kLongest);
+  request.chores_at = spawned_ns_ + kChoresAfter;
+  request.linger = spec_.linger;
+  request.keep_running = spec_.keep_running;
+  request.no_cgroup_why = plan_.cgroup_reason;
+  End end = Watch(std::move(request), *this).run();
+  conclude(end);
+}
+
+void Run::chores() {
+  if (!entry_) {
+    Result<Entry> entry = Entry::claim(*directory_, record(), facts_.cgroup.mount);
+    if (entry) {
+      entry_ = std::move(*entry);
+    } else {
+      note_unlisted(entry.error());
+    }
+  }
+  sweep(*directory_, facts_.cgroup.mount, plan_.cgroup_parent);
+}
+
+void Run::fail(Error error) {
+  outcome_.reason = error.kind == ErrorKind::HostUnsupported ? Reason::HostUnsupported
+                                                             : Reason::SetupFailed;
+  outcome_.code = exit_code(outcome_.reason, 0);
+  outcome_.error = std::move(error);
+}
+
+// DESIGN 5, steps 4 and 5: usage first, since the layer's is read through its descriptor; then the
+// descriptors that pin the layer and the net namespace.
+void Run::conclude(End& end) {
+  outcome_.reason = end.reason;
+  outcome_.code = exit_code(end.reason, end.detail);
+  outcome_.signal = end.signal;
+  outcome_.started = end.started;
+  outcome_.clean = end.clean;
+  outcome_.unclean_why = std::move(end.unclean_why);
+  outcome_.error = std::move(end.error);
+  if (end.failure) {
+    outcome_.error = end.reason == Reason::ExecFailed ? exec_error(plan_, *end.failure)
+                                                      : launch::step_error(plan_, *end.failure);
+  }
+  outcome_.usage = measure_usage({.end = &end,
+                                  .spawned_ns = spawned_ns_,
+                                  .cgroup = &sandbox_.cgroup,
+                                  .layer = &sandbox_.layer,
+                                  .no_cgroup_why = plan_.cgroup_reason});
+  sandbox_.socket.reset();
+  outcome_.proof.init_reaped = end.init.has_value();
+  outcome_.proof.populated = std::move(end.populated);
+  outcome_.proof.layer_closed =
+      static_cast<bool>(sys::close(std::move(sandbox_.layer), "the layer"));
+}
+
+// After the result. An entry stays for gc where the cgroup could not be removed, and is made where
+// there was none yet.
+void Run::let_go() {
+  sandbox_.init_pidfd.reset();
+  sandbox_.cgroup.reset();
+  const bool removed =
+      sandbox_.cgroup_path.empty() || isolate::cgroup::remove(sandbox_.cgroup_path);
+  if (removed) {
+    if (entry_) entry_.remove(*directory_);
+  } else if (!entry_) {
+    static_cast<void>(Entry::claim(*directory_, record(), facts_.cgroup.mount));
+  }
+}
+
+Record Run::record() const {
+  Record record{.id = outcome_.id,
+                .name = outcome_.name,
+                .pid = ::getpid(),
+                .boot_id = boot_id(),
+                .started_ns = sys::boottime_ns(),
+                .cgroup = sandbox_.cgroup_path,
+                .cgroup_inode = 0,
+                .labels = outcome_.labels};
+  if (sandbox_.cgroup) {
+    if (const Result<sys::Identity> cgroup = sys::fstat(sandbox_.cgroup, sandbox_.cgroup_path)) {
+      record.cgroup_inode = cgroup->inode;
+    }
+  } else if (!plan_.cgroup_parent.empty()) {
+    record.cgroup = plan_.cgroup_parent + "/mayfly-" + outcome_.id;
+  }
+  return record;
+}
+
+void Run::note_unlisted(const Error& error) {
+  outcome_.notes.push_back({.what = "registry entry",
+                            .enforcement = plan::Enforcement::NotEnforced,
+                            .how = describe(error)});
+}
+
+}  // namespace
+
+Outcome run(const spec::Spec& spec, const host::HostFacts& facts,
+            const std::vector<std::string>& caller_env, Observer& observer) {
+  return Run(spec, facts, observer).go(caller_env);
+}
+
+}  // namespace mayfly::supervise

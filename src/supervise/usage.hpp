@@ -1,0 +1,22 @@
+// What a sandbox used, read once everything in it is dead.
+#pragma once
+
+#include <string>
+
+#include "base/fd.hpp"
+#include "supervise/outcome.hpp"
+#include "supervise/watch.hpp"
+
+namespace mayfly::supervise {
+
+struct UsageRequest {
+  const End* end = nullptr;
+  std::int64_t spawned_ns = 0;   // CLOCK_BOOTTIME
+  const Fd* cgroup = nullptr;    // may be empty
+  const Fd* layer = nullptr;     // may be empty
+  std::string no_cgroup_why;
+};
+
+[[nodiscard]] Usage measure_usage(const UsageRequest& request);
+
+}  // namespace mayfly::supervise

@@ -1,0 +1,128 @@
+// Watch: the event loop from the spawn request to the proof that everything is gone.
+//
+// One thread. Whatever descriptors say becomes an Event; src/supervise/states.cpp says what follows
+// from it; this carries it out. It always ends: every state but Running and Lingering has a
+// deadline, and those two have the TTL, the caller and the signals.
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "launch/launch.hpp"
+#include "supervise/outcome.hpp"
+#include "supervise/relay.hpp"
+#include "supervise/states.hpp"
+#include "sys/process.hpp"
+
+namespace mayfly::supervise {
+
+// All times are CLOCK_BOOTTIME, in nanoseconds.
+struct WatchRequest {
+  launch::Sandbox* sandbox = nullptr;
+  Relay* relay = nullptr;
+  const Fd* signals = nullptr;  // a signalfd
+  const Fd* caller = nullptr;   // a pidfd; empty or null: nobody is watched
+
+  std::int64_t setup_deadline = 0;
+  std::optional<std::int64_t> ttl_deadline;
+  std::int64_t grace_ns = 0;                  // 0: no grace, kill at once
+  std::int64_t teardown_ns = 10'000'000'000;  // from the kill on
+  std::optional<std::int64_t> chores_at;      // when to call WatchListener::chores()
+  bool linger = false;
+  bool keep_running = false;  // SIGHUP is ignored
+  std::string no_cgroup_why;  // for `populated` where the sandbox has no cgroup
+};
+
+class WatchListener {
+ public:
+  WatchListener() = default;
+  WatchListener(const WatchListener&) = delete;
+  WatchListener& operator=(const WatchListener&) = delete;
+  virtual ~WatchListener() = default;
+  virtual void started(int pid_inside) = 0;
+  virtual void ending(Reason reason) = 0;
+  // Once, when the sandbox has lived until chores_at. Must be quick.
+  virtual void chores() = 0;
+};
+
+// What the loop found out.
+struct End {
+  Reason reason = Reason::SetupFailed;
+  int detail = 0;             // for exit_code()
+  std::optional<int> signal;  // what killed the task, or what we were sent
+  bool started = false;       // init said so
+  std::optional<launch::Message> failure;  // what init said, for FailSetup and FailExec
+  std::optional<Error> error;              // where init said nothing
+  std::optional<sys::Reaped> init;         // how init ended; empty: not reaped in time
+  std::int64_t init_gone_ns = 0;           // when it was reaped
+  bool main_task_ended = false;            // init reaped the main process
+  Measured populated;
+  bool clean = true;
+  std::string unclean_why;
+};
+
+class Watch {
+ public:
+  Watch(WatchRequest request, WatchListener& listener);
+  // Returns once init is reaped, the cgroup is empty and all output is delivered, or the teardown
+  // deadline has passed.
+  [[nodiscard]] End run();
+
+ private:
+  enum Slot { kSocket, kInit, kCaller, kSignals, kTimer, kEvents, kFixedSlots };
+
+  Result<void> turn();
+  Result<void> wait();
+  void collect_polls();
+  [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
+  Result<std::optional<std::int64_t>> timeout();
+
+  Result<void> take_messages();
+  Result<bool> take_message();
+  Result<void> check_deadlines();
+  Result<void> take_signals_sent();
+  Result<void> take_signal(int signal);
+  Result<void> stop();
+
+  Result<void> handle(Event event, const launch::Message* message = nullptr, int signal = 0);
+  void settle(Reason reason, int detail);
+  Result<void> take_exit(const launch::Message& message);
+  Result<void> terminate(Event event, int signal);
+  Result<void> pass(int signal);
+  Result<void> kill();
+
+  Result<void> reap();
+  void check_cgroup();
+  Result<std::uint64_t> read_first_or_again();
+  void judge_loss();
+  void break_off(Error error);
+  [[nodiscard]] bool done() const;
+  void give_up();
+  void unclean(std::string why);
+
+  WatchRequest request_;
+  WatchListener& listener_;
+  State state_ = State::Starting;
+  End end_;
+  bool settled_ = false;      // end_.reason is final
+  bool socket_open_ = true;
+  bool cgroup_settled_ = false;
+  bool chores_due_ = false;
+  bool given_up_ = false;
+  int ending_signals_ = 0;
+
+  std::int64_t now_ = 0;  // at the last wake-up
+  std::optional<std::int64_t> grace_end_, teardown_end_, stop_at_;
+  Fd timer_;
+  std::int64_t timer_at_ = 0;  // 0: not armed
+  Fd events_;                  // cgroup.events
+  std::vector<pollfd> polls_;
+};
+
+}  // namespace mayfly::supervise
