@@ -76,4 +76,29 @@ Result<SourceFact> inspect_source(const std::string& path) {
   return fact;
 }
 
+Result<std::string> read_source(const std::string& path, std::size_t most) {
+  const auto failed = [&](const char* call) {
+    Error error = sys::errno_error("copy " + shown(path) + " inside",
+                                   std::string(call) + "(" + shown(path) + ")");
+    error.kind = ErrorKind::Usage;
+    return error;
+  };
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) return failed("open");
+  std::string content;
+  constexpr std::size_t kChunk = 64 << 10;
+  for (;;) {
+    const std::size_t had = content.size();
+    content.resize(had + kChunk);
+    const ssize_t got = ::read(file.get(), content.data() + had, kChunk);
+    if (got < 0) return failed("read");
+    content.resize(had + static_cast<std::size_t>(got));
+    if (got == 0) return content;
+    if (content.size() > most) {
+      return usage_error("copy " + shown(path) + " inside: it is larger than the layer",
+                         "raise --layer-size, or show it with --ro");
+    }
+  }
+}
+
 }  // namespace mayfly::host
