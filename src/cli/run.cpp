@@ -46,9 +46,8 @@ Result<void> look_at_sources(spec::Spec& spec, host::HostFacts& facts) {
 
 Result<host::HostFacts> facts_for(spec::Spec& spec) {
   TRY(spec::validate(spec));
-  host::HostFacts facts = TRY(host::gather(spec.unsafe.unsafe_host_ids
-                                               ? host::EtcCheck::ForHostIds
-                                               : host::EtcCheck::ForCaller));
+  host::HostFacts facts = TRY(host::gather(
+      spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller));
   TRY(look_at_sources(spec, facts));
   return facts;
 }
