@@ -1,10 +1,14 @@
 // What the policy compiler says of files that are wrong.
 #include <doctest/doctest.h>
-#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -12,8 +16,8 @@
 #include <tests/policy_compiler.hpp>
 #include <vector>
 
-#include "base/fd.hpp"
 #include "base/on_exit.hpp"
+#include "policy/machine.hpp"
 
 using namespace mayfly;
 
@@ -67,10 +71,11 @@ class Workshop {
   }
 
   // Runs the compiler in the directory; what it wrote to stderr, and its exit code.
-  std::string compile(const std::string& policy, const std::string& arch, int& code) {
+  std::string compile(const std::string& policy, const std::string& arch, int& code,
+                      const std::string& calls = "calls.toml") {
     files_.push_back("out.cpp");
     const std::string command = "cd " + directory_ + " && '" + kPolicyCompiler + "' " + arch +
-                                " out.cpp calls.toml Default=" + policy + " 2>&1";
+                                " out.cpp '" + calls + "' Default='" + policy + "' 2>&1";
     std::FILE* pipe = ::popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
     std::string output;
@@ -98,6 +103,22 @@ class Workshop {
   std::string directory_;
   std::vector<std::string> files_;
 };
+
+// The program in what the compiler wrote.
+std::vector<sock_filter> program_in(const std::string& text) {
+  std::vector<sock_filter> program;
+  std::size_t at = text.find("kDefault[] = {");
+  while ((at = text.find("\n    {", at)) != std::string::npos) {
+    unsigned code = 0, yes = 0, no = 0, value = 0;
+    if (std::sscanf(text.c_str() + at, " {%x, %u, %u, %x},", &code, &yes, &no, &value) != 4) break;
+    program.push_back({.code = static_cast<std::uint16_t>(code),
+                       .jt = static_cast<std::uint8_t>(yes),
+                       .jf = static_cast<std::uint8_t>(no),
+                       .k = value});
+    at += 1;
+  }
+  return program;
+}
 
 std::string edited(std::string_view text, std::string_view from, std::string_view to) {
   std::string result(text);
@@ -226,4 +247,31 @@ TEST_CASE("an unknown architecture is refused by name") {
   CHECK(workshop.compile("base.toml", "sparc", code) ==
         "unknown architecture sparc\nhint: known: x86_64, aarch64\n");
   CHECK(code == 1);
+}
+
+TEST_CASE("the stock policies compile for the other architecture, with its numbers") {
+  Workshop workshop;
+  int code = -1;
+  const std::string policies = kPolicies;
+  CHECK(workshop.compile(policies + "/default.toml", "aarch64", code,
+                         policies + "/syscalls.toml") == "");
+  REQUIRE(code == 0);
+  const auto program = program_in(workshop.read("out.cpp"));
+  const auto answer = [&](std::uint32_t arch, int number, std::uint64_t first = 0) {
+    seccomp_data data{};
+    data.arch = arch;
+    data.nr = number;
+    data.args[0] = first;
+    return policy::run(program, data);
+  };
+  constexpr std::uint32_t kArm64 = AUDIT_ARCH_AARCH64;
+  CHECK(answer(kArm64, 56) == SECCOMP_RET_ALLOW);              // openat
+  CHECK(answer(kArm64, 219) == (SECCOMP_RET_ERRNO | ENOSYS));  // keyctl
+  CHECK(answer(kArm64, 280) == (SECCOMP_RET_ERRNO | EPERM));   // bpf
+  CHECK(answer(kArm64, 435) == (SECCOMP_RET_ERRNO | ENOSYS));  // clone3
+  CHECK(answer(kArm64, 220, 17) == SECCOMP_RET_ALLOW);         // clone
+  CHECK(answer(kArm64, 220, 0x10000000) == (SECCOMP_RET_ERRNO | EPERM));
+  CHECK(answer(kArm64, 335) == (SECCOMP_RET_ERRNO | ENOSYS));  // uretprobe on x86_64 only
+  CHECK(answer(AUDIT_ARCH_ARM, 56) == SECCOMP_RET_KILL_PROCESS);
+  CHECK(answer(AUDIT_ARCH_X86_64, 56) == SECCOMP_RET_KILL_PROCESS);
 }

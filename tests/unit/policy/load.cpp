@@ -16,10 +16,8 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
-#include "base/fd.hpp"
 #include "policy/machine.hpp"
 #include "policy/stock.hpp"
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "init/calls.hpp"
 #include "policy/machine.hpp"
 
 using namespace mayfly;
@@ -79,17 +80,17 @@ const Numbers kNesting = {
 const Numbers kWithCases = {
     __NR_ioctl, __NR_socket, __NR_socketpair, __NR_clone, __NR_unshare, __NR_personality,
     __NR_prlimit64, __NR_setrlimit, __NR_setpriority, __NR_ioprio_set, __NR_sched_setaffinity,
-    __NR_sched_setattr, __NR_sched_setparam, __NR_sched_setscheduler};
+    __NR_sched_setattr, __NR_sched_setparam, __NR_sched_setscheduler, __NR_seccomp};
 
 const Numbers kInitNeeds = {
-    __NR_read, __NR_write, __NR_close, __NR_fstat, __NR_poll, __NR_ppoll, __NR_recvmsg,
-    __NR_sendmsg, __NR_recvfrom, __NR_sendto, __NR_mmap, __NR_munmap, __NR_mprotect, __NR_wait4,
-    __NR_waitid, __NR_kill, __NR_tgkill, __NR_pidfd_open, __NR_pidfd_send_signal, __NR_setsid,
-    __NR_setgroups, __NR_setresuid, __NR_setresgid, __NR_prctl, __NR_capset, __NR_capget,
-    __NR_umask, __NR_chdir, __NR_execve, __NR_execveat, __NR_dup, __NR_dup3, __NR_fcntl,
-    __NR_close_range, __NR_timerfd_create, __NR_timerfd_settime, __NR_rt_sigaction,
-    __NR_rt_sigprocmask, __NR_exit, __NR_exit_group, __NR_futex, __NR_seccomp, __NR_getpid,
-    __NR_openat, __NR_lseek, __NR_memfd_create, __NR_landlock_create_ruleset,
+    __NR_pipe2, __NR_pread64, __NR_signalfd4, __NR_read, __NR_write, __NR_close, __NR_fstat,
+    __NR_poll, __NR_ppoll, __NR_recvmsg, __NR_sendmsg, __NR_recvfrom, __NR_sendto, __NR_mmap,
+    __NR_munmap, __NR_mprotect, __NR_wait4, __NR_waitid, __NR_kill, __NR_tgkill, __NR_pidfd_open,
+    __NR_pidfd_send_signal, __NR_setsid, __NR_setgroups, __NR_setresuid, __NR_setresgid,
+    __NR_prctl, __NR_capset, __NR_capget, __NR_umask, __NR_chdir, __NR_execve, __NR_execveat,
+    __NR_dup, __NR_dup3, __NR_fcntl, __NR_close_range, __NR_timerfd_create, __NR_timerfd_settime,
+    __NR_rt_sigaction, __NR_rt_sigprocmask, __NR_exit, __NR_exit_group, __NR_futex, __NR_seccomp,
+    __NR_getpid, __NR_openat, __NR_lseek, __NR_memfd_create, __NR_landlock_create_ruleset,
     __NR_landlock_add_rule, __NR_landlock_restrict_self, __NR_ioctl, __NR_clone, __NR_prlimit64};
 // clang-format on
 
@@ -140,6 +141,9 @@ std::uint32_t expected_case(Stock which, std::uint32_t number, const Args& args)
       return unless(low(args[0]) != PRIO_PROCESS || low(args[1]) == 1);
     case __NR_ioprio_set:
       return unless(low(args[0]) != 1 || low(args[1]) == 1);
+    case __NR_seccomp:
+      return unless(!nesting && low(args[0]) == SECCOMP_SET_MODE_FILTER &&
+                    (args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0);
     default:
       return unless(at_init);  // the sched_set… calls
   }
@@ -188,7 +192,7 @@ class Comparison {
 
 std::vector<std::uint64_t> interesting_values() {
   constexpr int kVsock = 40, kAlg = 38, kSctp = 132, kSmc = 256, kMptcp = 262, kNewTime = 0x80;
-  std::vector<std::uint64_t> values = {0, 1, 2, 3, 6, 7, 10, 16, 58};
+  std::vector<std::uint64_t> values = {0, 1, 2, 3, 6, 7, 8, 10, 16, 58};
   for (const int value : {kVsock, kAlg, kSctp, kSmc, kMptcp, SIGCHLD, RLIMIT_CORE + 0})
     values.push_back(static_cast<std::uint64_t>(value));
   for (const std::uint64_t request : {TIOCSTI, TIOCLINUX, TIOCSETD, TIOCSCTTY, TCGETS})
@@ -250,6 +254,10 @@ TEST_CASE("both stock filters let init do its work") {
     CAPTURE(number);
     CHECK(std::any_of(policy::init_calls().begin(), policy::init_calls().end(),
                       [&](const policy::SystemCall& call) { return call.number == number; }));
+  }
+  for (const long number : init::kCalls) {
+    CAPTURE(number);
+    CHECK(is_in(kInitNeeds, static_cast<std::uint32_t>(number)));
   }
   for (const Stock which : {Stock::Default, Stock::Nesting}) {
     for (const policy::SystemCall& call : policy::init_calls()) {
