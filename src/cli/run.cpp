@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cli/caller.hpp"
 #include "cli/commands.hpp"
 #include "cli/ending.hpp"
 #include "cli/say.hpp"
@@ -54,13 +54,6 @@ Result<host::HostFacts> gather_facts(spec::Spec& spec) {
       spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller));
   TRY(look_at_sources(spec, facts));
   return facts;
-}
-
-std::vector<std::string> caller_environment() {
-  std::vector<std::string> environment;
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    environment.emplace_back(*variable);
-  return environment;
 }
 
 Outcome attempt(spec::Spec spec, report::Reporter& reporter) {
