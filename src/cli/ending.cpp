@@ -66,6 +66,11 @@ std::string main_line(const spec::Spec& spec, const Outcome& outcome, const Host
   Error error = *outcome.error;
   if (outcome.reason == Reason::ExecFailed && error.hint.empty()) {
     error.hint = exec_hint(spec, error, host);
+    if (error.sys_errno == ENOENT) {
+      // The call names the last directory of PATH only, which would mislead.
+      error.action += " in the sandbox";
+      error.call.clear();
+    }
   }
   return complaint(error);
 }

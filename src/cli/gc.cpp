@@ -1,9 +1,9 @@
-// `mayfly gc`.
-#include <nlohmann/json.hpp>
+// `mayfly gc`: removes what crashed sandboxes left behind.
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json_writer.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/say.hpp"
@@ -16,70 +16,72 @@ namespace {
 using supervise::Fate;
 using supervise::Verdict;
 
-struct FateName {
-  Fate fate;
-  std::string_view json;
-  std::string_view words;
+struct FateWords {
+  std::string_view name;  // in JSON
+  std::string_view text;
 };
-constexpr FateName kFates[] = {{Fate::Removed, "removed", "removed"},
-                               {Fate::WouldRemove, "would_remove", "would remove"},
-                               {Fate::InUse, "in_use", "in use"},
-                               {Fate::Kept, "kept", "kept"}};
 
-const FateName& name_of(Fate fate) {
-  for (const FateName& row : kFates) {
-    if (row.fate == fate) return row;
+FateWords words_for(Fate fate) {
+  switch (fate) {
+    case Fate::Removed:
+      return {"removed", "removed"};
+    case Fate::WouldRemove:
+      return {"would_remove", "would be removed"};
+    case Fate::InUse:
+      return {"in_use", "in use"};
+    case Fate::Kept:
+      break;
   }
-  return kFates[3];
-}
-
-std::string as_json(const std::vector<Verdict>& verdicts) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Verdict& verdict : verdicts) {
-    list.push_back(
-        {{"what", verdict.what}, {"fate", name_of(verdict.fate).json}, {"why", verdict.why}});
-  }
-  const nlohmann::json document = {{"v", 1}, {"entries", list}};
-  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return {"kept", "kept"};
 }
 
 std::string as_text(const std::vector<Verdict>& verdicts) {
   std::string text;
   for (const Verdict& verdict : verdicts) {
-    text += std::string(name_of(verdict.fate).words) + " " + shown(verdict.what);
+    text += shown(verdict.what) + ": " + std::string(words_for(verdict.fate).text);
     if (!verdict.why.empty()) text += ": " + verdict.why;
-    text += "\n";
+    text += '\n';
   }
-  return text;
+  return text.empty() ? "nothing is left to remove\n" : text;
 }
 
-Result<std::vector<Verdict>> collect(const Request& request) {
+std::string as_json(const std::vector<Verdict>& verdicts) {
+  JsonWriter json;
+  json.begin_object().member("v", 1).key("entries").begin_array();
+  for (const Verdict& verdict : verdicts) {
+    json.begin_object().member("what", verdict.what);
+    json.member("fate", words_for(verdict.fate).name).member("why", verdict.why).end_object();
+  }
+  return json.end_array().end_object().take() + "\n";
+}
+
+Result<std::vector<Verdict>> collect_all(supervise::GcMode mode) {
   const host::HostFacts facts = TRY(host::gather());
   const supervise::RuntimeDir directory = TRY(supervise::RuntimeDir::open(facts.runtime_dir));
-  supervise::GcRequest gc;
-  gc.mode = request.dry_run ? supervise::GcMode::DryRun : supervise::GcMode::Remove;
-  gc.cgroup_mount = facts.cgroup.mount;
+  supervise::GcRequest request;
+  request.mode = mode;
+  request.cgroup_mount = facts.cgroup.mount;
   if (facts.cgroup.writable) {
-    gc.cgroup_parents.push_back(facts.cgroup.own == "/" ? facts.cgroup.mount
-                                                        : facts.cgroup.mount + facts.cgroup.own);
+    const bool top = facts.cgroup.own == "/";
+    request.cgroup_parents = {facts.cgroup.mount + (top ? "" : facts.cgroup.own)};
   }
-  return supervise::collect(directory, gc);
+  return supervise::collect(directory, request);
 }
 
 }  // namespace
 
 int gc(const Request& request) {
-  const Result<std::vector<Verdict>> verdicts = collect(request);
+  const Result<std::vector<Verdict>> verdicts =
+      collect_all(request.dry_run ? supervise::GcMode::DryRun : supervise::GcMode::Remove);
   if (!verdicts) {
     say(complaint(verdicts.error()));
     return kFailed;
   }
   const int printed = print(request.json ? as_json(*verdicts) : as_text(*verdicts));
-  if (printed != 0) return printed;
   for (const Verdict& verdict : *verdicts) {
     if (verdict.fate == Fate::Kept) return kFailed;
   }
-  return 0;
+  return printed;
 }
 
 }  // namespace mayfly::cli

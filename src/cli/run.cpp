@@ -1,27 +1,67 @@
-// `mayfly run`: facts → supervisor → exit code.
+// `mayfly run`: one sandbox, from the request to the words at its end.
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string>
-#include <vector>
+#include <utility>
 
+#include "cli/caller.hpp"
 #include "cli/commands.hpp"
 #include "cli/ending.hpp"
 #include "cli/say.hpp"
 #include "host/facts.hpp"
+#include "host/sources.hpp"
 #include "report/status.hpp"
 #include "supervise/supervisor.hpp"
 
 namespace mayfly::cli {
 namespace {
 
-std::vector<std::string> environment() {
-  std::vector<std::string> variables;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    variables.emplace_back(*variable);
+using supervise::Outcome;
+using supervise::Reason;
+
+// The outcome of a request that never got as far as the supervisor.
+Outcome never_started(const spec::Spec& spec, Error error) {
+  Outcome outcome;
+  outcome.reason =
+      error.kind == ErrorKind::HostUnsupported ? Reason::HostUnsupported : Reason::SetupFailed;
+  outcome.code = supervise::exit_code(outcome.reason, 0);
+  outcome.error = std::move(error);
+  outcome.name = spec.name;
+  outcome.labels = spec.labels;
+  return outcome;
+}
+
+// What the entries point to on the host, and the content of files that are copied inside: a plan
+// opens nothing.
+Result<void> look_at_sources(spec::Spec& spec, host::HostFacts& facts) {
+  for (spec::FsEntry& entry : spec.fs) {
+    if (entry.source.empty()) continue;
+    if (entry.kind == spec::FsKind::File) {
+      entry.data = TRY(host::read_source(entry.source, spec.layer_bytes));
+      entry.source.clear();
+    } else {
+      facts.sources.push_back(TRY(host::inspect_source(entry.source)));
+    }
   }
-  return variables;
+  return {};
+}
+
+Result<host::HostFacts> gather_facts(spec::Spec& spec) {
+  TRY(spec::validate(spec));
+  host::HostFacts facts = TRY(host::gather(
+      spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller));
+  TRY(look_at_sources(spec, facts));
+  return facts;
+}
+
+Outcome attempt(spec::Spec spec, report::Reporter& reporter) {
+  Result<host::HostFacts> facts = gather_facts(spec);
+  if (facts) return supervise::run(spec, *facts, caller_environment(), reporter);
+  Outcome outcome = never_started(spec, std::move(facts).error());
+  reporter.ended(outcome);
+  return outcome;
 }
 
 bool is_program(const std::string& path) {
@@ -30,85 +70,42 @@ bool is_program(const std::string& path) {
          ::access(path.c_str(), X_OK) == 0;
 }
 
-// What the entries point to on the host, and the content of files that are copied inside.
-Result<void> look_at_sources(spec::Spec& spec, host::HostFacts& facts) {
-  for (spec::FsEntry& entry : spec.fs) {
-    if (entry.source.empty()) continue;
-    if (entry.kind == spec::FsKind::File) {
-      entry.data = TRY(host::read_source(entry.source, spec.layer_bytes));
-      entry.source.clear();
-      continue;
-    }
-    facts.sources.push_back(TRY(host::inspect_source(entry.source)));
-  }
-  return {};
-}
-
-Result<host::HostFacts> facts_for(spec::Spec& spec) {
-  TRY(spec::validate(spec));
-  host::HostFacts facts = TRY(host::gather(
-      spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller));
-  TRY(look_at_sources(spec, facts));
-  return facts;
-}
-
-supervise::Outcome refusal(const spec::Spec& spec, const Error& error) {
-  supervise::Outcome outcome;
-  outcome.reason = error.kind == ErrorKind::HostUnsupported ? supervise::Reason::HostUnsupported
-                                                            : supervise::Reason::SetupFailed;
-  outcome.code = supervise::exit_code(outcome.reason, 0);
-  outcome.error = error;
-  outcome.name = spec.name;
-  outcome.labels = spec.labels;
-  return outcome;
-}
-
-// A search path and a working directory are looked up only where a hint needs them.
-int finish(const spec::Spec& spec, const std::string& working_dir,
-           const supervise::Outcome& outcome, const report::Reporter& reporter) {
-  if (!spec.quiet) {
-    const char* path = std::getenv("PATH");
-    say(ending_text(spec, outcome,
-                    {.search_path = path != nullptr ? path : "",
-                     .working_dir = working_dir,
-                     .is_program = is_program}));
-  }
-  if (reporter.failure()) {
-    say(complaint(*reporter.failure()));
-    return outcome.code == 0 ? kFailed : outcome.code;
-  }
-  return outcome.code;
+HostView host_view(const Request& request) {
+  const char* path = std::getenv("PATH");
+  return {.search_path = path != nullptr ? path : "",
+          .working_dir = request.working_dir,
+          .is_program = is_program};
 }
 
 }  // namespace
 
 int run(const Request& request) {
-  spec::Spec spec = request.spec;
+  const spec::Spec& spec = request.spec;
   report::Reporter reporter;
   const Result<void> opened =
       reporter.open({.status_fd = spec.status_fd, .result_file = spec.result_file});
-  if (!opened) {
-    say(complaint(opened.error()));
-    return kFailed;
-  }
-  Result<host::HostFacts> facts = facts_for(spec);
-  if (!facts) {
-    const supervise::Outcome outcome = refusal(spec, facts.error());
-    reporter.ended(outcome);
-    return finish(spec, request.working_dir, outcome, reporter);
-  }
-  const supervise::Outcome outcome = supervise::run(spec, *facts, environment(), reporter);
-  return finish(spec, request.working_dir, outcome, reporter);
+  if (!opened) return refuse_run(request, opened.error());
+  const Outcome outcome = attempt(spec, reporter);
+  std::string text;
+  if (!spec.quiet) text = ending_text(spec, outcome, host_view(request));
+  // Whoever asked for a result must not take its absence for success.
+  if (reporter.failure()) text += complaint(*reporter.failure());
+  say(text);
+  return reporter.failure() && outcome.code == 0 ? kFailed : outcome.code;
 }
 
 int refuse_run(const Request& request, const Error& error) {
-  // Errors of the command line are printed, --quiet or not: nobody else can explain them.
+  const spec::Spec& spec = request.spec;
   say(complaint(error));
-  report::Reporter reporter;
-  const report::Reports wanted = {.status_fd = request.spec.status_fd,
-                                  .result_file = request.spec.result_file};
-  if (!reporter.open(wanted)) return kFailed;
-  reporter.ended(refusal(request.spec, error));
+  const report::Reports places[] = {
+      {.status_fd = spec.status_fd, .result_file = {}},
+      {.status_fd = -1, .result_file = spec.result_file},
+  };
+  // Each by itself: one that is wrong must not keep the other from getting its result.
+  for (const report::Reports& place : places) {
+    report::Reporter reporter;
+    if (reporter.open(place)) reporter.ended(never_started(spec, error));
+  }
   return kFailed;
 }
 

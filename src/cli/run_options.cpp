@@ -338,8 +338,10 @@ constexpr Option kOptions[] = {
      .argument = "NAME",
      .group = kReports,
      .help = "name of the sandbox in reports",
-     .man = "A name for the sandbox, for people and reports: at most 64 letters, digits, dots, "
-            "dashes and underscores. Without it the sandbox is known by its random id.",
+     .man =
+         "A name for the sandbox: at most 64 letters, digits, dots, dashes and underscores. It is "
+         "the sandbox's id, so that no two that run at the same time can have the same. Without "
+         "it the id is random.",
      .apply = [](Request& r, Text v) -> Done { return set_text(r.spec.name, v); }},
     {.name = "label",
      .argument = "KEY=VALUE",

@@ -38,7 +38,7 @@ Outcome exec_failed(int number, std::string word) {
   outcome.error = Error{.kind = ErrorKind::Setup,
                         .sys_errno = number,
                         .action = "run " + std::move(word),
-                        .call = {},
+                        .call = "execve(\"x\")",
                         .hint = {}};
   return outcome;
 }
@@ -131,11 +131,13 @@ TEST_CASE("a command that is not there: where the host has it, and how to show i
   for (const auto& [word, number, hint] : cases) {
     CAPTURE(word);
     const std::string text = ending_text(command(word), exec_failed(number, word), kHost);
-    CHECK(text.starts_with("mayfly: cannot run " + std::string(word) + ": "));
+    const std::string where =
+        number == ENOENT ? " in the sandbox: No such file" : ": execve(\"x\"):";
+    CHECK(text.starts_with("mayfly: cannot run " + std::string(word) + where));
     CHECK(text.ends_with("\nhint: " + std::string(hint) + "\n"));
   }
   CHECK(ending_text(command("x"), exec_failed(ENOEXEC, "x"), kHost) ==
-        "mayfly: cannot run x: Exec format error (ENOEXEC)\n");
+        "mayfly: cannot run x: execve(\"x\"): Exec format error (ENOEXEC)\n");
   Outcome hinted = exec_failed(ENOENT, "foo");
   hinted.error->hint = "its own";
   CHECK(ending_text(command("foo"), hinted, kHost).ends_with("\nhint: its own\n"));
