@@ -3,7 +3,8 @@
 function(mayfly_tree_check name)
   cmake_parse_arguments(check "" "" "ARGS;SELF_TEST_ARGS" ${ARGN})
   set(script ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py)
-  add_test(NAME meta.${name} COMMAND ${Python3_EXECUTABLE} -B ${script} ${check_ARGS})
+  add_test(NAME meta.${name} COMMAND ${Python3_EXECUTABLE} -B ${script} ${check_ARGS}
+           COMMAND_EXPAND_LISTS)
   add_test(NAME meta.${name}.self_test COMMAND ${Python3_EXECUTABLE} -B ${script} --self-test
                                                ${check_SELF_TEST_ARGS})
 endfunction()
