@@ -195,8 +195,8 @@ std::vector<std::uint64_t> interesting_values() {
   std::vector<std::uint64_t> values = {0, 1, 2, 3, 6, 7, 8, 10, 16, 58};
   for (const int value : {kVsock, kAlg, kSctp, kSmc, kMptcp, SIGCHLD, RLIMIT_CORE + 0})
     values.push_back(static_cast<std::uint64_t>(value));
-  for (const std::uint64_t request : {TIOCSTI, TIOCLINUX, TIOCSETD, TIOCSCTTY, TCGETS})
-    values.push_back(request);
+  for (const int request : {TIOCSTI, TIOCLINUX, TIOCSETD, TIOCSCTTY, TCGETS})
+    values.push_back(static_cast<std::uint64_t>(request));
   for (const int flags : {CLONE_NEWUSER | SIGCHLD, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET,
                           CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP, kNewTime, CLONE_FS,
                           CLONE_FILES | CLONE_FS, CLONE_VM | CLONE_VFORK | SIGCHLD})
@@ -235,7 +235,7 @@ TEST_CASE("the stock filters answer every number of every architecture as design
 TEST_CASE("the stock filters look at arguments as the kernel does") {
   const auto values = interesting_values();
   std::vector<std::uint64_t> thirds = {0, 1, 6, 9, 17, 58, 132, 256, 262, 1ull << 32};
-  for (const std::uint64_t third : {0, 6, 262})
+  for (const std::uint64_t third : {0u, 6u, 262u})
     thirds.push_back(third | kRubbish);
   for (const Stock which : {Stock::Default, Stock::Nesting}) {
     Comparison comparison(which);
