@@ -41,11 +41,11 @@ std::string program_path(const std::string& name);  // in PATH; empty if there i
 
 // --- measure.cpp
 struct Run {
-  double ms = 0;     // from just before the spawn to wait4's return
+  double ms = 0;      // from just before the spawn to wait4's return
   double cpu_ms = 0;  // user and system time of the same processes as faults
-  long faults = 0;   // of the process, its descendants, and what outlived it
-  int outlived = 0;  // processes that were still there after it, seen as their subreaper
-  int code = 0;      // exit code, 128 + signal
+  long faults = 0;    // of the process, its descendants, and what outlived it
+  int outlived = 0;   // processes that were still there after it, seen as their subreaper
+  int code = 0;       // exit code, 128 + signal
 };
 // Into another mount namespace (-1: none) for the time of a spawn, and back to where we were.
 class MountNamespace {

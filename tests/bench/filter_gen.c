@@ -23,21 +23,63 @@ enum { kArch = AUDIT_ARCH_AARCH64, kMostCalls = 512 };
 #endif
 
 static const int kRefused[] = {
-    __NR_acct,           __NR_add_key,           __NR_bpf,               __NR_chroot,
-    __NR_clock_adjtime,  __NR_clock_settime,     __NR_clone3,            __NR_delete_module,
-    __NR_fanotify_init,  __NR_finit_module,      __NR_fsconfig,          __NR_fsmount,
-    __NR_fsopen,         __NR_fspick,            __NR_init_module,       __NR_io_uring_enter,
-    __NR_io_uring_setup, __NR_io_uring_register, __NR_kcmp,              __NR_kexec_load,
-    __NR_keyctl,         __NR_mount,             __NR_mount_setattr,     __NR_move_mount,
-    __NR_nfsservctl,     __NR_open_by_handle_at, __NR_name_to_handle_at, __NR_open_tree,
-    __NR_pivot_root,     __NR_perf_event_open,   __NR_process_vm_readv,  __NR_process_vm_writev,
-    __NR_ptrace,         __NR_quotactl,          __NR_reboot,            __NR_request_key,
-    __NR_setns,          __NR_settimeofday,      __NR_swapoff,           __NR_swapon,
-    __NR_syslog,         __NR_umount2,           __NR_unshare,           __NR_userfaultfd,
-    __NR_vhangup,        __NR_kexec_file_load,   __NR_quotactl_fd,       __NR_adjtimex,
+    __NR_acct,
+    __NR_add_key,
+    __NR_bpf,
+    __NR_chroot,
+    __NR_clock_adjtime,
+    __NR_clock_settime,
+    __NR_clone3,
+    __NR_delete_module,
+    __NR_fanotify_init,
+    __NR_finit_module,
+    __NR_fsconfig,
+    __NR_fsmount,
+    __NR_fsopen,
+    __NR_fspick,
+    __NR_init_module,
+    __NR_io_uring_enter,
+    __NR_io_uring_setup,
+    __NR_io_uring_register,
+    __NR_kcmp,
+    __NR_kexec_load,
+    __NR_keyctl,
+    __NR_mount,
+    __NR_mount_setattr,
+    __NR_move_mount,
+    __NR_nfsservctl,
+    __NR_open_by_handle_at,
+    __NR_name_to_handle_at,
+    __NR_open_tree,
+    __NR_pivot_root,
+    __NR_perf_event_open,
+    __NR_process_vm_readv,
+    __NR_process_vm_writev,
+    __NR_ptrace,
+    __NR_quotactl,
+    __NR_reboot,
+    __NR_request_key,
+    __NR_setns,
+    __NR_settimeofday,
+    __NR_swapoff,
+    __NR_swapon,
+    __NR_syslog,
+    __NR_umount2,
+    __NR_unshare,
+    __NR_userfaultfd,
+    __NR_vhangup,
+    __NR_kexec_file_load,
+    __NR_quotactl_fd,
+    __NR_adjtimex,
 #if defined(__x86_64__)
-    __NR_ioperm,         __NR_iopl,              __NR_uselib,            __NR_create_module,
-    __NR_modify_ldt,     __NR_sysfs,             __NR__sysctl,           __NR_query_module,
+    __NR_ioperm,
+    __NR_iopl,
+    __NR_uselib,
+    __NR_create_module,
+    __NR_modify_ldt,
+    __NR_sysfs,
+    __NR__sysctl,
+    __NR_query_module,
 #endif
 };
 
@@ -60,14 +102,20 @@ static void emit(unsigned code, unsigned k, unsigned yes, unsigned no) {
     fputs("filter_gen: the filter is too long\n", stderr);
     exit(1);
   }
-  program[length++] = (struct sock_filter){(unsigned short)code, (unsigned char)yes,
-                                           (unsigned char)no, k};
+  program[length++] =
+      (struct sock_filter){(unsigned short)code, (unsigned char)yes, (unsigned char)no, k};
 }
 
-static void give(unsigned action) { emit(BPF_RET | BPF_K, action, 0, 0); }
-static void load(size_t offset) { emit(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset, 0, 0); }
+static void give(unsigned action) {
+  emit(BPF_RET | BPF_K, action, 0, 0);
+}
+static void load(size_t offset) {
+  emit(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset, 0, 0);
+}
 // The low word: the kernel itself cuts these arguments to 32 bits. Little-endian machines.
-static void load_argument(int which) { load(offsetof(struct seccomp_data, args) + 8u * which); }
+static void load_argument(int which) {
+  load(offsetof(struct seccomp_data, args) + 8u * which);
+}
 
 static void leaf(enum Verdict what) {
   switch (what) {

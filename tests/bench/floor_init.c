@@ -69,7 +69,8 @@ __attribute__((used, noreturn)) static void init(long* sp) {
   }
   TRACE(4);
   if (RAW(sendto, kSocket, &me.report, sizeof me.report, 0) != sizeof me.report) fail(7);
-  for (;;) RAW(exit_group, 0);
+  for (;;)
+    RAW(exit_group, 0);
 }
 
 #if defined(__x86_64__)

@@ -44,18 +44,22 @@ double starts_per_second(const Variant& variant, int workers, double seconds) {
     pids.push_back(pid);
   }
   bool good = true;
-  for (const pid_t pid : pids) good &= wait_code(pid) == 0;
+  for (const pid_t pid : pids)
+    good &= wait_code(pid) == 0;
   const double elapsed = now_ms() - start;  // the last starts end after the deadline
   long total = 0;
-  for (int worker = 0; worker < workers; ++worker) total += counts[worker];
+  for (int worker = 0; worker < workers; ++worker)
+    total += counts[worker];
   munmap(memory, 4096);
   return good ? static_cast<double>(total) / (elapsed / 1e3) : 0;
 }
 
 // Kills what is left of `tops` and waits for it.
 void end_all(const std::vector<pid_t>& tops) {
-  for (const pid_t pid : tops) kill(pid, SIGKILL);
-  for (const pid_t pid : tops) wait_code(pid);
+  for (const pid_t pid : tops)
+    kill(pid, SIGKILL);
+  for (const pid_t pid : tops)
+    wait_code(pid);
 }
 
 // Milliseconds until every descriptor is readable, counted from `start`; -1 after 10 s.
@@ -112,8 +116,7 @@ Json measure_throughput(const std::vector<Variant>& variants, double seconds) {
   for (int pass = 0; pass < 3; ++pass)
     for (const int workers : {2, 8})
       for (const Variant* variant : chosen)
-        rates[variant->name][workers].push_back(
-            starts_per_second(*variant, workers, seconds / 3));
+        rates[variant->name][workers].push_back(starts_per_second(*variant, workers, seconds / 3));
   Json rows = Json::array();
   for (const Variant* variant : chosen)
     rows.push_back({{"name", variant->name},
@@ -151,7 +154,8 @@ Json measure_memory(const std::vector<Variant>& variants) {
 Json measure_lateness(const Variant& mayfly, int sandboxes) {
   Argv argv = mayfly.wrap;
   argv.pop_back();  // "--"
-  for (const char* word : {"--ttl", "1s", "--", "/usr/bin/sleep", "60"}) argv.push_back(word);
+  for (const char* word : {"--ttl", "1s", "--", "/usr/bin/sleep", "60"})
+    argv.push_back(word);
   std::map<int, std::pair<pid_t, double>> live;  // by pidfd: pid and start
   std::vector<double> late;
   int wrong_codes = 0, started = 0;
@@ -164,7 +168,8 @@ Json measure_lateness(const Variant& mayfly, int sandboxes) {
       ++started;
     }
     std::vector<pollfd> fds;
-    for (const auto& [fd, unused] : live) fds.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+    for (const auto& [fd, unused] : live)
+      fds.push_back({.fd = fd, .events = POLLIN, .revents = 0});
     const double next = started < sandboxes ? begin + 10.0 * started - now_ms() : 1000;
     poll(fds.data(), fds.size(), static_cast<int>(std::max(next, 0.0)));
     const double now = now_ms();
@@ -211,7 +216,8 @@ Json measure_growth(const std::vector<Variant>& variants, const std::vector<int>
       Json row = {{"name", variant->name}, {"live", wanted}};
       if (wait_for(tops, "sleep", tops.size())) {
         std::vector<double> ms;
-        for (int i = 0; i < starts; ++i) ms.push_back(run_once(*variant, kTrue).ms);
+        for (int i = 0; i < starts; ++i)
+          ms.push_back(run_once(*variant, kTrue).ms);
         row["p50_ms"] = quantile(ms, 0.5);
       } else {
         row["p50_ms"] = nullptr;

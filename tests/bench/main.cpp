@@ -36,19 +36,32 @@ Request parse(int argc, char** argv) {
       if (i + 1 == argc) usage((word + " needs a value").c_str());
       return argv[++i];
     };
-    if (word == "--floor") request.options.floor = value();
-    else if (word == "--mayfly") request.options.mayfly = value();
-    else if (word == "--work") request.options.work_dir = value();
-    else if (word == "--runs") request.options.runs = atoi(value().c_str());
-    else if (word == "--extra") request.options.extra.push_back(value());
-    else if (word == "--json") request.json_file = value();
-    else if (word == "--from") request.from_file = value();
-    else if (word == "--quick") request.options.quick = true;
-    else if (word == "--smoke") request.smoke = true;
-    else if (word == "--starts-only") request.starts_only = true;
-    else if (word == "--check") request.check = true;
-    else if (word == "--readme") request.readme = true;
-    else usage(("unknown option " + word).c_str());
+    if (word == "--floor")
+      request.options.floor = value();
+    else if (word == "--mayfly")
+      request.options.mayfly = value();
+    else if (word == "--work")
+      request.options.work_dir = value();
+    else if (word == "--runs")
+      request.options.runs = atoi(value().c_str());
+    else if (word == "--extra")
+      request.options.extra.push_back(value());
+    else if (word == "--json")
+      request.json_file = value();
+    else if (word == "--from")
+      request.from_file = value();
+    else if (word == "--quick")
+      request.options.quick = true;
+    else if (word == "--smoke")
+      request.smoke = true;
+    else if (word == "--starts-only")
+      request.starts_only = true;
+    else if (word == "--check")
+      request.check = true;
+    else if (word == "--readme")
+      request.readme = true;
+    else
+      usage(("unknown option " + word).c_str());
   }
   if (request.from_file.empty() && (request.options.work_dir.empty() || request.options.runs < 1))
     usage("--work, and --runs of at least 1, are needed");
@@ -71,8 +84,9 @@ Json measure(const Request& request) {
                     {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},
                     {"kernel", system.release},
                     {"load_before", load_average()},
-                    {"page_faults", "of each process that was waited for, by wait4; what is "
-                                    "reparented out of the tree would be missed"}}}};
+                    {"page_faults",
+                     "of each process that was waited for, by wait4; what is "
+                     "reparented out of the tree would be missed"}}}};
   const std::vector<Variant> variants = find_variants(options);
   const bool small = options.quick || request.smoke;
   results["starts"] = measure_starts(variants, options.runs);

@@ -1,8 +1,8 @@
 // One start and many: spawn by vfork (posix_spawn) to the exit that wait4 shows.
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -100,7 +100,8 @@ double now_ms() {
 
 pid_t spawn(const Argv& argv, int err) {
   std::vector<char*> pointers;
-  for (const std::string& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& word : argv)
+    pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);

@@ -1,5 +1,6 @@
-// System calls without a libc, for the floor and its init: the kernel's own answer, -errno included.
-// They are C and stand apart from src/ on purpose: the floor must not share the code it judges.
+// System calls without a libc, for the floor and its init: the kernel's own answer, -errno
+// included. They are C and stand apart from src/ on purpose: the floor must not share the code it
+// judges.
 #ifndef MAYFLY_BENCH_RAW_H
 #define MAYFLY_BENCH_RAW_H
 
@@ -26,14 +27,12 @@ static inline long raw_clone(long n, long a, long b, void (*run)(void*), void* w
       "syscall\n\t"
       "test %%rax, %%rax\n\t"
       "jnz 1f\n\t"
-      "xor %%ebp, %%ebp\n\t"
       "mov %[with], %%rdi\n\t"
       "call *%[run]\n\t"
       "hlt\n"
       "1:"
       : "=a"(result)
-      : "a"(n), "D"(a), "S"(b), "d"(0L), "r"(r10), "r"(r8), [run] "r"(run),
-        [with] "r"(with)
+      : "a"(n), "D"(a), "S"(b), "d"(0L), "r"(r10), "r"(r8), [run] "r"(run), [with] "r"(with)
       : "rcx", "r11", "memory");
   return result;
 }
@@ -62,14 +61,12 @@ static inline long raw_clone(long n, long a, long b, void (*run)(void*), void* w
   __asm__ volatile(
       "svc 0\n\t"
       "cbnz x0, 1f\n\t"
-      "mov x29, xzr\n\t"
       "mov x0, %[with]\n\t"
       "blr %[run]\n\t"
       "brk 1\n"
       "1:"
       : "+r"(x0)
-      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), [run] "r"(run),
-        [with] "r"(with)
+      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), [run] "r"(run), [with] "r"(with)
       : "x30", "memory");
   return x0;
 }

@@ -60,8 +60,8 @@ std::vector<Goal> goals_of(const Json& results) {
 
 void print_starts(const Json& starts) {
   printf("\nStart of /usr/bin/true, spawn to observed exit (interleaved)\n");
-  printf("%-22s %5s %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", "", "n", "p10 ms", "p50 ms", "p90 ms", "cpu ms",
-         "x plain", "x floor", "x bwrap", "faults", "calls");
+  printf("%-22s %5s %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", "", "n", "p10 ms", "p50 ms", "p90 ms",
+         "cpu ms", "x plain", "x floor", "x bwrap", "faults", "calls");
   std::string notes;
   for (const Json& row : starts) {
     const std::string name = row["name"];
@@ -75,8 +75,7 @@ void print_starts(const Json& starts) {
     printf("%-22s %5d %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", name.c_str(), row["n"].get<int>(),
            decimal(number(row, "p10_ms"), 2).c_str(), decimal(number(row, "p50_ms"), 2).c_str(),
            decimal(number(row, "p90_ms"), 2).c_str(), decimal(number(row, "cpu_p50_ms"), 2).c_str(),
-           times("plain").c_str(),
-           times("floor").c_str(), times("bwrap").c_str(),
+           times("plain").c_str(), times("floor").c_str(), times("bwrap").c_str(),
            decimal(number(row, "page_faults"), 0).c_str(),
            decimal(number(row, "syscalls"), 0).c_str());
     if (row.contains("note")) notes += name + ": " + row["note"].get<std::string>() + "\n";
@@ -90,11 +89,13 @@ void print_starts(const Json& starts) {
 // A small table of the rows of one measurement: the name, then the keys given.
 void print_rows(const char* title, const Json& rows, const std::vector<const char*>& keys) {
   printf("\n%s\n%-22s", title, "");
-  for (const char* key : keys) printf(" %18s", key);
+  for (const char* key : keys)
+    printf(" %18s", key);
   printf("\n");
   for (const Json& row : rows) {
     printf("%-22s", row["name"].get<std::string>().c_str());
-    for (const char* key : keys) printf(" %18s", decimal(number(row, key), 1).c_str());
+    for (const char* key : keys)
+      printf(" %18s", decimal(number(row, key), 1).c_str());
     for (const char* key : keys)
       if (row.contains(key) && row[key].is_object() && row[key].contains("why_not"))
         printf("  %s: %s", key, row[key]["why_not"].get<std::string>().c_str());
@@ -125,18 +126,20 @@ void print_tables(const Json& results) {
     if (late.contains("why_not"))
       printf("\nTTL of 1 s: missing: %s\n", late["why_not"].get<std::string>().c_str());
     else
-      printf("\nTTL of 1 s, %d sandboxes: late by p50 %.1f, p90 %.1f, at most %.1f ms;"
-             " %d ended with another code than 124, %d never\n",
-             late["n"].get<int>(), late["p50_ms"].get<double>(), late["p90_ms"].get<double>(),
-             late["max_ms"].get<double>(), late["exit_code_not_124"].get<int>(),
-             late["never_ended"].get<int>());
+      printf(
+          "\nTTL of 1 s, %d sandboxes: late by p50 %.1f, p90 %.1f, at most %.1f ms;"
+          " %d ended with another code than 124, %d never\n",
+          late["n"].get<int>(), late["p50_ms"].get<double>(), late["p90_ms"].get<double>(),
+          late["max_ms"].get<double>(), late["exit_code_not_124"].get<int>(),
+          late["never_ended"].get<int>());
   }
 }
 
 void print_readme(const Json& results) {
   const Json& starts = results["starts"];
-  printf("| start of `true`, spawn to exit | median | × plain | × bwrap | page faults |\n"
-         "|---|---|---|---|---|\n");
+  printf(
+      "| start of `true`, spawn to exit | median | × plain | × bwrap | page faults |\n"
+      "|---|---|---|---|---|\n");
   for (const Json& row : starts) {
     const std::string name = row["name"];
     if (row.contains("missing") || name == "plain again") continue;
@@ -162,7 +165,10 @@ bool check_goals(const Json& results) {
     const bool met =
         goal.value && (goal.at_least ? *goal.value >= goal.bound : *goal.value <= goal.bound);
     all_met &= met;
-    printf("%-7s %s: %s (goal: %s %s)\n", met ? "met" : goal.value ? "MISSED" : "UNKNOWN",
+    printf("%-7s %s: %s (goal: %s %s)\n",
+           met          ? "met"
+           : goal.value ? "MISSED"
+                        : "UNKNOWN",
            goal.text, decimal(goal.value, 2).c_str(), goal.at_least ? "at least" : "at most",
            decimal(goal.bound, 2).c_str());
   }

@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "floor.h"
+#include "raw.h"
+
 struct TracePoint {
   const char* name;
   long ns;
 };
-static struct TracePoint trace_child[64], trace_parent[64];
-static int trace_children, trace_parents;
-static long trace_now(void) {
+extern struct TracePoint trace_child[32], trace_parent[32];
+extern int trace_children, trace_parents;
+static inline long trace_now(void) {
   struct timespec t;
   RAW(clock_gettime, CLOCK_MONOTONIC, &t);
   return t.tv_sec * 1000000000 + t.tv_nsec;
@@ -21,11 +24,11 @@ static long trace_now(void) {
 #define TRACE(what) (trace_child[trace_children++] = (struct TracePoint){what, trace_now()})
 #define TRACE_PARENT(what) (trace_parent[trace_parents++] = (struct TracePoint){what, trace_now()})
 
-static void trace_line(const char* who, const char* name, long from, long to) {
+static inline void trace_line(const char* who, const char* name, long from, long to) {
   fprintf(stderr, "%s\t%s\t%.1f\n", who, name, (double)(to - from) / 1000.0);
 }
 // FLOOR_T0: CLOCK_MONOTONIC in ns when the caller started us.
-static void trace_print(const struct FloorReport* report) {
+static inline void trace_print(const struct FloorReport* report) {
   const char* start = getenv("FLOOR_T0");
   long last = start != NULL ? atol(start) : trace_parent[0].ns;
   long clone_call = last;
@@ -47,7 +50,11 @@ static void trace_print(const struct FloorReport* report) {
   }
   trace_line("end", "report received", last, trace_parent[trace_parents - 3].ns);
 }
+#define TRACE_STORAGE                                  \
+  struct TracePoint trace_child[32], trace_parent[32]; \
+  int trace_children, trace_parents;
 #else
+#define TRACE_STORAGE
 #define TRACE(what) ((void)0)
 #define TRACE_PARENT(what) ((void)0)
 #define trace_print(report) ((void)0)

@@ -59,7 +59,8 @@ std::vector<Process> descendants(pid_t top) {
 bool wait_for(const std::vector<pid_t>& tops, const std::string& name, std::size_t count) {
   for (int tries = 0; tries < 400; ++tries) {
     std::size_t found = 0;
-    for (const Process& process : below(tops)) found += process.name == name;
+    for (const Process& process : below(tops))
+      found += process.name == name;
     if (found >= count) return true;
     usleep(50'000);
   }

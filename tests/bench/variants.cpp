@@ -20,7 +20,8 @@ constexpr const char* kTask = "/usr/bin/true";
 Argv split(const std::string& text) {
   std::istringstream words(text);
   Argv argv;
-  for (std::string word; words >> word;) argv.push_back(word);
+  for (std::string word; words >> word;)
+    argv.push_back(word);
   return argv;
 }
 
@@ -153,7 +154,8 @@ const Variant* find(const std::vector<Variant>& variants, const std::string& nam
 }
 
 std::vector<Variant> find_variants(const Options& options) {
-  std::vector<Variant> variants = {{.name = "plain", .wrap = {}}, {.name = "plain again", .wrap = {}}};
+  std::vector<Variant> variants = {{.name = "plain", .wrap = {}},
+                                   {.name = "plain again", .wrap = {}}};
   const auto add = [&](const std::string& name, Argv wrap) -> Variant& {
     variants.push_back({.name = name, .wrap = std::move(wrap)});
     Variant& added = variants.back();
@@ -175,9 +177,9 @@ std::vector<Variant> find_variants(const Options& options) {
   const std::string bwrap_path = program_path("bwrap");
   add("bwrap", bwrap_path.empty() ? Argv{} : bwrap(bwrap_path, options.work_dir));
   tool("unshare", "--user --map-root-user --mount --pid --net --ipc --uts --cgroup --fork");
-  Variant& crun = tool("crun", "--root " + options.work_dir +
-                                   "/crun --cgroup-manager=disabled run --bundle " +
-                                   make_bundle(options.work_dir) + " mayfly-bench");
+  Variant& crun =
+      tool("crun", "--root " + options.work_dir + "/crun --cgroup-manager=disabled run --bundle " +
+                       make_bundle(options.work_dir) + " mayfly-bench");
   crun.fixed_command = true;
   tool("firejail",
        "--quiet --noprofile --net=none --private-dev --private-tmp --caps.drop=all --nonewprivs"
