@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text.hpp"
 #include "cli/caller.hpp"
 #include "cli/commands.hpp"
 #include "cli/ending.hpp"
@@ -36,6 +37,13 @@ Outcome never_started(const spec::Spec& spec, Error error) {
 // What the entries point to on the host, and the content of files that are copied inside: a plan
 // opens nothing.
 Result<void> look_at_sources(spec::Spec& spec, host::HostFacts& facts) {
+  if (spec.root == spec::RootKind::Directory) {
+    const host::SourceFact root = TRY(host::inspect_source(spec.root_dir));
+    if (root.kind != host::SourceFact::Kind::Directory) {
+      return usage_error("use " + shown(spec.root_dir) + " as root: it is not a directory",
+                         "unpack an image or archive first");
+    }
+  }
   for (spec::FsEntry& entry : spec.fs) {
     if (entry.source.empty()) continue;
     if (entry.kind == spec::FsKind::File) {

@@ -299,7 +299,8 @@ constexpr Option kOptions[] = {
      .group = kLimits,
      .help = "wait for background processes, too",
      .man = "When the command has ended, wait for the processes that it left in the background, "
-            "up to the time to live. Without this option they are killed.",
+            "up to the time to live. Where that cuts them short the reason is `ttl`, whatever the "
+            "command's own code was. Without this option they are killed.",
      .apply = [](Request& r, Text) -> Done { return set_true(r.spec.linger); }},
     {.name = "keep-running",
      .group = kLimits,

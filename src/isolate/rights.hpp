@@ -28,13 +28,14 @@ namespace mayfly::isolate::rights {
 [[nodiscard]] Fault new_session_keyring() noexcept;
 
 struct Capabilities {
-  bool keep_all = false;    // unsafe: --keep-caps
+  std::uint64_t keep = 0;   // unsafe: what the task keeps
   bool change_ids = false;  // init gets ids of its own, and keeps what it needs to set the task's
   unsigned init_uid = 0, init_gid = 0;
 };
 
-// Empties the bounding set and every other one; with change_ids, init keeps SETUID, SETGID and KILL
-// as ambient ones (a task's child of init drops them).
+// Empties the bounding set and every other one, but for `keep`; with change_ids, init also keeps
+// SETUID, SETGID and KILL. What it keeps is ambient; a task's child of init drops what is not the
+// task's.
 [[nodiscard]] Fault drop_capabilities(const Capabilities& wanted) noexcept;
 
 [[nodiscard]] Fault no_new_privs() noexcept;

@@ -88,24 +88,24 @@ Fault new_session_keyring() noexcept {
 }
 
 Fault drop_capabilities(const Capabilities& wanted) noexcept {
-  if (wanted.keep_all) {
-    const std::uint64_t all = known_capabilities();
-    if (wanted.change_ids) {
-      if (Fault fault = fault_of(become_init(wanted))) return fault;
-    }
-    if (Fault fault = fault_of(set_capabilities(all, all))) return fault;
-    return fault_of(raise_ambient(all));
+  std::uint64_t ambient = wanted.keep;
+  if (wanted.change_ids) ambient |= kInitCapabilities;
+  if (ambient == 0) {
+    if (Fault fault = fault_of(drop_bounding_set(~0ULL))) return fault;
+    return fault_of(set_capabilities(0, 0));
   }
-  const std::uint64_t kept = wanted.change_ids ? kInitCapabilities : 0;
-  if (Fault fault = fault_of(drop_bounding_set(~kept))) return fault;
+  ambient &= known_capabilities();
+  if (Fault fault = fault_of(drop_bounding_set(~ambient))) return fault;
   if (wanted.change_ids) {
-    // What is to be inheritable must be in the bounding set when it is set, and only then go there.
     if (Fault fault = fault_of(become_init(wanted))) return fault;
-    if (Fault fault = fault_of(set_capabilities(kept | 1ULL << CAP_SETPCAP, kept))) return fault;
-    if (Fault fault = fault_of(drop_bounding_set(kept))) return fault;
   }
-  if (Fault fault = fault_of(set_capabilities(kept, kept))) return fault;
-  return fault_of(raise_ambient(kept));
+  // What is to be inheritable must be in the bounding set when it is set, and only then go there.
+  if (Fault fault = fault_of(set_capabilities(ambient | 1ULL << CAP_SETPCAP, ambient))) {
+    return fault;
+  }
+  if (Fault fault = fault_of(drop_bounding_set(ambient & ~wanted.keep))) return fault;
+  if (Fault fault = fault_of(set_capabilities(ambient, ambient))) return fault;
+  return fault_of(raise_ambient(ambient));
 }
 
 Fault no_new_privs() noexcept {

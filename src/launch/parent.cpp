@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,7 +112,7 @@ class Launch {
     p_.rlimits = &plan_.rlimits;
     p_.ban_user_namespaces = plan_.ban_user_namespaces;
     p_.new_session_keyring = plan_.new_session_keyring;
-    p_.capabilities = {.keep_all = !plan_.drop_capabilities,
+    p_.capabilities = {.keep = plan_.keep_capabilities,
                        .change_ids = plan_.ids.range,
                        .init_uid = plan_.ids.init_uid,
                        .init_gid = plan_.ids.init_gid};
@@ -137,6 +138,12 @@ class Launch {
     const auto* image = reinterpret_cast<const char*>(request_.init_image.data());
     init_image_ = TRY(sys::sealed_memfd("mayfly-init", {image, request_.init_image.size()},
                                         sys::Executable::Yes));
+    // Where init's ids are nobody's outside, its image is one that it may execute and not read: its
+    // memory then belongs to the initial user namespace, whose capabilities nobody inside has, and
+    // it is never dumpable. An ordinary caller could not join such a sandbox later.
+    if (plan_.ids.range && ::fchmod(init_image_.get(), 0111) != 0) {
+      return sys::errno_error("make init's image unreadable", "fchmod(memfd, 0111)");
+    }
     p_.socket_parent = socket_.get();
     p_.socket_child = socket_child_.get();
     p_.supervisor = supervisor_.get();

@@ -85,7 +85,7 @@ Result<Fd> make_spawn_request(const plan::Plan& plan, std::span<const sock_filte
   if (!filter.empty()) header.flags |= kInitFilter;  // the stock filters allow init's own calls
   if (plan.ids.range) header.flags |= kSetIds;
   if (plan.linger) header.flags |= kLinger;
-  if (!plan.drop_capabilities) header.keep_capabilities = ~std::uint64_t{0};
+  header.keep_capabilities = plan.keep_capabilities;
   return sys::sealed_memfd("mayfly-spawn", writer.finish(header), sys::Executable::No);
 }
 

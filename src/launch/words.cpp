@@ -94,14 +94,15 @@ Words mount_words(const plan::Plan& plan, std::uint32_t index, int error) {
   return {};
 }
 
-constexpr const char* kUserNamespaceHint = "`mayfly doctor` names what forbids it on this host";
-
 Words words_of(const plan::Plan& plan, const Message& failed) {
   switch (failed.step) {
     case Step::Clone:
-      return {.action = "make the sandbox's namespaces",
+      return {.action = "make a user namespace and the sandbox's other namespaces",
               .call = "clone3(NEWUSER|NEWNS|NEWPID|NEWNET|NEWIPC|NEWUTS|NEWCGROUP)",
-              .hint = kUserNamespaceHint,
+              .hint = failed.error == ENOSYS
+                          ? "a filter around us refuses clone3; mayfly inside mayfly needs "
+                            "--unsafe-nesting for the outer one"
+                          : "`mayfly doctor` names what forbids it on this host",
               .kind = ErrorKind::HostUnsupported};
     case Step::IdMap:
       return {.action = "map the sandbox's ids", .call = "write(uid_map)", .hint = {}};
@@ -172,6 +173,20 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
           .action = "execute init",
           .call = "execveat(memfd)",
           .hint = failed.error == EACCES ? "vm.memfd_noexec=2 forbids it: set it to 1 or 0" : ""};
+    case Step::TaskChdir:
+      return {.action = "start in " + shown(plan.chdir),
+              .call = "chdir(" + shown(plan.chdir) + ")",
+              .hint = "--chdir names a directory inside, which the sandbox's user may enter"};
+    case Step::TaskUser:
+      return {.action = "become the task's user", .call = "setresuid", .hint = {}};
+    case Step::InitFork:
+      return {
+          .action = "start the task's process",
+          .call = "clone",
+          .hint = failed.error == EAGAIN ? "the limit of processes is too low: raise --pids" : ""};
+    case Step::InitFilter:
+    case Step::TaskFilter:
+      return {.action = "load the system call filter", .call = "seccomp", .hint = {}};
     default:
       return {.action = "start the task (step " +
                         std::to_string(static_cast<unsigned>(failed.step)) + " of init)",

@@ -1,5 +1,6 @@
 #include "plan/plan.hpp"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
 
 #include <string>
@@ -14,6 +15,8 @@
 
 namespace mayfly::plan {
 namespace {
+
+constexpr std::uint64_t kAllCapabilities = ~std::uint64_t{0};
 
 // True if the task's processes belong to the host's root, whom no process limit holds.
 bool is_host_root(const Ids& ids, const host::HostFacts& facts) {
@@ -38,7 +41,9 @@ void add_limits(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan
 void add_rights(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
   const bool nesting = spec.unsafe.unsafe_nesting;
   plan.ban_user_namespaces = !nesting;
-  plan.drop_capabilities = !spec.unsafe.unsafe_keep_caps;
+  // A user namespace whose root is to be mapped to the task's root must be made with CAP_SETFCAP.
+  if (nesting && plan.ids.task_uid == 0) plan.keep_capabilities = 1ULL << CAP_SETFCAP;
+  if (spec.unsafe.unsafe_keep_caps) plan.keep_capabilities = kAllCapabilities;
   plan.filter = nesting ? Filter::Nesting : Filter::Default;
   plan.new_session_keyring = facts.owns_all_ids;
   // Landlock refuses mounts, which nested sandboxes need.

@@ -120,8 +120,8 @@ struct Plan {
   bool loopback = true;
   std::vector<Rlimit> rlimits;
   bool ban_user_namespaces = true;
-  bool drop_capabilities = true;
-  int landlock_abi = 0;  // 0: not enforced
+  std::uint64_t keep_capabilities = 0;  // a mask of those that the task keeps (unsafe)
+  int landlock_abi = 0;                 // 0: not enforced
   bool new_session_keyring = false;
   std::string cgroup_parent;  // absolute directory in which the sandbox's cgroup is made, or empty
   std::string cgroup_reason;  // why there is none

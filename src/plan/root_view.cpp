@@ -352,7 +352,9 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   for (const FsEntry& entry : spec.fs) {
     plan.mounts.push_back(TRY(fs_step(entry, facts, spec, plan)));
   }
-  add_proc_seals(plan);
+  // A sandbox inside could not mount its own /proc below masks: the kernel shows no more than the
+  // outer one does.
+  if (!spec.unsafe.unsafe_nesting) add_proc_seals(plan);
   return {};
 }
 

@@ -8,8 +8,9 @@ namespace {
 using enum Action;
 
 // A message that cannot come in a state (an exit before a start) is init breaking the protocol:
-// it counts as lost. Once a verdict is settled (Lingering, Ending, Killing) it stays: the first
-// cause wins, and later ones only speed the end up.
+// it counts as lost. Once a verdict is settled (Ending, Killing) it stays: the first cause
+// wins, and later ones only speed the end up. Lingering keeps it open: it is the main process's end
+// if all others end by themselves, else what cut them short.
 //
 // A second SIGINT ends a running task as SIGTERM does, grace included; in Ending any second signal
 // kills at once. A signal that comes first when the end has another cause (TTL, caller gone) is

@@ -43,7 +43,9 @@ std::optional<Event> event_of(const Message& message) {
   }
 }
 
-std::string number(std::int64_t value) { return std::to_string(value); }
+std::string number(std::int64_t value) {
+  return std::to_string(value);
+}
 
 Error too_slow() {
   return Error{.kind = ErrorKind::Setup,
@@ -58,11 +60,12 @@ Error loss(const End& end) {
   const std::string how = !end.init ? "stopped answering"
                           : killed  ? "was killed by signal " + number(end.init->status)
                                     : "exited with code " + number(end.init->status);
-  return Error{.kind = ErrorKind::Internal,
-               .sys_errno = 0,
-               .action = (end.started ? "keep the sandbox: its init " : "start the task: init ") + how,
-               .call = {},
-               .hint = killed ? "somebody outside, or the kernel for want of memory, did that" : ""};
+  return Error{
+      .kind = ErrorKind::Internal,
+      .sys_errno = 0,
+      .action = (end.started ? "keep the sandbox: its init " : "start the task: init ") + how,
+      .call = {},
+      .hint = killed ? "somebody outside, or the kernel for want of memory, did that" : ""};
 }
 
 }  // namespace
@@ -195,8 +198,8 @@ Result<void> Watch::take_messages() {
 // False: none waits.
 Result<bool> Watch::take_message() {
   Message message;
-  const std::optional<sys::Received> received = TRY(sys::recvmsg(
-      request_.sandbox->socket, std::as_writable_bytes(std::span(&message, 1))));
+  const std::optional<sys::Received> received =
+      TRY(sys::recvmsg(request_.sandbox->socket, std::as_writable_bytes(std::span(&message, 1))));
   if (!received) return false;
   if (received->bytes == 0) {
     socket_open_ = false;
@@ -294,6 +297,7 @@ Result<void> Watch::handle(Event event, const Message* message, int signal) {
     case Action::Terminate:
       return terminate(event, signal);
     case Action::Kill:
+      if (main_exit_) settle_exit(*main_exit_);
       return kill();
   }
   return {};
@@ -310,10 +314,19 @@ void Watch::settle(Reason reason, int detail) {
   listener_.ending(reason);
 }
 
-Result<void> Watch::take_exit(const Message& message) {
+void Watch::settle_exit(const Message& message) {
   const auto detail = static_cast<int>(message.value);
   settle(message.index == CLD_EXITED ? Reason::Exited : Reason::Signaled, detail);
-  if (!request_.linger) return kill();
+}
+
+// While others are waited for the verdict stays open: where they are cut short, that is how the
+// sandbox ended.
+Result<void> Watch::take_exit(const Message& message) {
+  if (!request_.linger) {
+    settle_exit(message);
+    return kill();
+  }
+  main_exit_ = message;
   state_ = State::Lingering;
   return {};
 }

@@ -54,9 +54,9 @@ class WatchListener {
 // What the loop found out.
 struct End {
   Reason reason = Reason::SetupFailed;
-  int detail = 0;             // for exit_code()
-  std::optional<int> signal;  // what killed the task, or what we were sent
-  bool started = false;       // init said so
+  int detail = 0;                          // for exit_code()
+  std::optional<int> signal;               // what killed the task, or what we were sent
+  bool started = false;                    // init said so
   std::optional<launch::Message> failure;  // what init said, for FailSetup and FailExec
   std::optional<Error> error;              // where init said nothing
   std::optional<sys::Reaped> init;         // how init ended; empty: not reaped in time
@@ -92,6 +92,7 @@ class Watch {
 
   Result<void> handle(Event event, const launch::Message* message = nullptr, int signal = 0);
   void settle(Reason reason, int detail);
+  void settle_exit(const launch::Message& message);
   Result<void> take_exit(const launch::Message& message);
   Result<void> terminate(Event event, int signal);
   Result<void> pass(int signal);
@@ -110,7 +111,8 @@ class Watch {
   WatchListener& listener_;
   State state_ = State::Starting;
   End end_;
-  bool settled_ = false;      // end_.reason is final
+  bool settled_ = false;                      // end_.reason is final
+  std::optional<launch::Message> main_exit_;  // Lingering: how the main process ended
   bool socket_open_ = true;
   bool cgroup_settled_ = false;
   bool chores_due_ = false;
