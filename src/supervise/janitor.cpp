@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::size_t kMostNames = 10'000;
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kYoungestOrphan = 60 * kSecond;
 constexpr std::string_view kCgroupPrefix = "mayfly-";
 
 std::int64_t realtime_ns() {
@@ -168,11 +167,12 @@ Verdict judge_entry(const RuntimeDir& directory, const std::string& id, const Gc
 
 // A cgroup with a random name of ours, no entry, nobody in it, and old enough that no start can be
 // about to use it.
-Result<bool> is_orphan(const RuntimeDir& directory, const Fd& cgroup, const std::string& id) {
+Result<bool> is_orphan(const RuntimeDir& directory, const Fd& cgroup, const std::string& id,
+                       std::int64_t age_ns) {
   struct stat info {};
   if (::fstatat(directory.fd().get(), id.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return false;
   const sys::Identity identity = TRY(sys::fstat(cgroup, id));
-  const bool old = realtime_ns() - identity.changed_ns > kYoungestOrphan;
+  const bool old = realtime_ns() - identity.changed_ns >= age_ns;
   if (!old || identity.owner != ::geteuid()) return false;
   const Fd events = TRY(open_events(cgroup));
   return TRY(read_populated(events)) == 0;
@@ -189,7 +189,7 @@ Result<void> collect_orphans(const RuntimeDir& directory, const std::string& par
     if (++looked_at > request.most) break;
     const Result<Fd> cgroup = sys::open_directory_at(top.get(), name.c_str());
     if (!cgroup) continue;
-    const Result<bool> orphan = is_orphan(directory, *cgroup, id);
+    const Result<bool> orphan = is_orphan(directory, *cgroup, id, request.orphan_age_ns);
     if (!orphan || !*orphan) continue;
     Verdict verdict{.what = parent + "/" + name, .fate = Fate::WouldRemove, .why = {}};
     if (request.mode == GcMode::Remove) {

@@ -35,6 +35,8 @@ struct GcRequest {
   std::vector<std::string> cgroup_parents;  // where cgroups without an entry are looked for
   std::size_t most = SIZE_MAX;              // entries, and cgroups of each parent, looked at
   std::int64_t patience_ns = 2'000'000'000;  // for killed processes to be gone, per cgroup
+  // A younger cgroup without an entry may belong to a start that is under way.
+  std::int64_t orphan_age_ns = 60'000'000'000;
 };
 
 // Goes through all entries, then through the parents: a run that ended within its first 100 ms has

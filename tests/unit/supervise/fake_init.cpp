@@ -1,0 +1,114 @@
+#include "fake_init.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "supervise/signals.hpp"
+#include "support.hpp"
+#include "sys/event.hpp"
+#include "sys/process.hpp"
+
+namespace mayfly::test {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+class Recorder final : public supervise::WatchListener {
+ public:
+  void started(int pid_inside) override { add("started " + std::to_string(pid_inside)); }
+  void ending(supervise::Reason reason) override {
+    add("ending " + std::string(supervise::reason_name(reason)));
+  }
+  void chores() override { add("chores"); }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  void add(const std::string& what) { text_ += (text_.empty() ? "" : ", ") + what; }
+  std::string text_;
+};
+
+std::string describe_end(const supervise::End& end) {
+  std::string text = std::string(supervise::reason_name(end.reason)) + " " +
+                     std::to_string(supervise::exit_code(end.reason, end.detail));
+  if (end.signal) text += " signal=" + std::to_string(*end.signal);
+  if (end.started) text += " started";
+  if (!end.init) text += " not-reaped";
+  if (!end.clean) text += " unclean: " + end.unclean_why;
+  if (end.error) text += " error: " + describe(*end.error);
+  return text;
+}
+
+}  // namespace
+
+void Script::say(launch::Message message) { say_bytes(&message, sizeof message); }
+
+void Script::say_bytes(const void* bytes, std::size_t size) {
+  if (::send(socket_, bytes, size, MSG_NOSIGNAL) < 0) ::_exit(launch::kInitOrphan);
+}
+
+int Script::next_signal() {
+  launch::Message message;
+  if (::recv(socket_, &message, sizeof message, 0) != sizeof message) return 0;
+  return message.kind == launch::Kind::Signal ? static_cast<int>(message.value) : -1;
+}
+
+void Script::signal_supervisor(int signal) { ::kill(::getppid(), signal); }
+
+void Script::hang() {
+  for (;;)
+    ::pause();
+}
+
+void Script::ended(int code, int status) {
+  say({.kind = launch::Kind::Exited, .index = static_cast<std::uint32_t>(code), .value = status});
+}
+
+std::string watch_here(const Scene& scene, const std::function<int(Script&)>& script) {
+  Result<Fd> signals = supervise::take_signals();
+  int ends[2];
+  if (!signals || ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return "?";
+  launch::Sandbox sandbox;
+  sandbox.socket = Fd(ends[0]);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::close(ends[0]);
+    Script actor(ends[1]);
+    ::_exit(script(actor));
+  }
+  ::close(ends[1]);
+  sandbox.init_pid = pid;
+  sandbox.init_pidfd = sys::pidfd_open(pid).value();
+  if (!scene.cgroup.empty()) {
+    sandbox.cgroup = Fd(::open(scene.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  supervise::Relay relay;
+  if (scene.relay) scene.relay(relay);
+  Fd caller;
+  if (scene.caller != 0) caller = sys::pidfd_open(scene.caller).value();
+
+  const std::int64_t now = sys::boottime_ns();
+  supervise::WatchRequest request;
+  request.sandbox = &sandbox;
+  request.relay = &relay;
+  request.signals = &*signals;
+  request.caller = &caller;
+  request.setup_deadline = now + scene.setup_ms * kMs;
+  if (scene.ttl_ms != 0) request.ttl_deadline = now + scene.ttl_ms * kMs;
+  request.grace_ns = scene.grace_ms * kMs;
+  request.teardown_ns = scene.teardown_ms * kMs;
+  if (scene.chores_ms != 0) request.chores_at = now + scene.chores_ms * kMs;
+  request.linger = scene.linger;
+  request.keep_running = scene.keep_running;
+  request.no_cgroup_why = "no cgroup here";
+  Recorder recorder;
+  const supervise::End end = supervise::Watch(std::move(request), recorder).run();
+  return describe_end(end) + " [" + recorder.text() + "]";
+}
+
+std::string watch(const Scene& scene, const std::function<int(Script&)>& script) {
+  return in_child([&] { return watch_here(scene, script); });
+}
+
+}  // namespace mayfly::test
