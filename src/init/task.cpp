@@ -83,6 +83,7 @@ long limit_capabilities(Job& job) noexcept {
   for (int capability = 0; capability < 64; ++capability) {
     if ((keep >> capability & 1) == 0) continue;
     const long error = call(__NR_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0);
+    if (error == -EINVAL) break;  // beyond the last capability that this kernel knows
     if (error < 0) return error;
   }
   return 0;
