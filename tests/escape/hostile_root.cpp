@@ -30,7 +30,7 @@ TEST_CASE(
   for (const Words& names :
        {Words{"proc"}, Words{"dev"}, Words{"sys"}, Words{"tmp"}, Words{"run"},
         Words{"etc/resolv.conf", "etc/passwd", "etc/hosts"}, Words{"proc", "dev", "sys", "tmp"}}) {
-    CAPTURE(names);
+    CAPTURE(joined(names));
     const TempDir root, outside;
     outside.file("kept", "kept");
     lay_trap(root, outside, names);
@@ -56,7 +56,7 @@ TEST_CASE("a target of --ro, --file, --dir or --tmpfs through a link that leaves
         Words{"--file", "/trap/made=x"}, Words{"--dir", "/trap/made"},
         Words{"--tmpfs", "/trap/made"}, Words{"--symlink", "/trap/made=x"},
         Words{"--mask", "/trap/kept"}}) {
-    CAPTURE(option);
+    CAPTURE(joined(option));
     Words options = {"--root", root.path(), "--project", "none"};
     options.insert(options.end(), option.begin(), option.end());
     const Ended ended = run(options, {"/bin/probe", "ids"});

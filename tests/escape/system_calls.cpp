@@ -24,6 +24,7 @@ std::string answer(Words attempt, const Words& options = {}) {
 }
 
 bool denied(const std::string& what) {
+  if (what == "EAFNOSUPPORT") return true;  // the policy's answer for families of socket()
   return what == "EPERM" || what == "ENOSYS" || what == "EACCES";
 }
 
@@ -90,7 +91,7 @@ TEST_CASE("system calls outside the policy are denied, whatever their arguments"
     Words attempt = {"call"};
     attempt.insert(attempt.end(), each.begin(), each.end());
     const std::string came = answer(attempt);
-    CAPTURE(each);
+    CAPTURE(joined(each));
     CAPTURE(came);
     CHECK(denied(came));
   }

@@ -161,9 +161,15 @@ Command& Command::deadline(milliseconds limit) {
 Process Command::start() const {
   Pipe in = make_pipe(), out = make_pipe(), err = make_pipe();
   Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Pipe executed = make_pipe();  // closed by a successful exec
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
   if (pid == 0) become(input_ ? in.read.get() : null.get(), out.write.get(), err.write.get());
+  // Until then it is this program, whose signal handlers are not for it.
+  executed.write.reset();
+  char nothing = 0;
+  while (::read(executed.read.get(), &nothing, 1) < 0 && errno == EINTR) {
+  }
   return Process(pid, input_ ? std::move(in.write) : Fd(), std::move(out.read), std::move(err.read),
                  input_.value_or(""), deadline_);
 }

@@ -84,6 +84,13 @@ std::string value_of(const std::string& text, const std::string& key) {
   return {};
 }
 
+std::string joined(const Words& words) {
+  std::string text;
+  for (const std::string& word : words)
+    text += text.empty() ? word : " " + word;
+  return text;
+}
+
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

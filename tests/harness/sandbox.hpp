@@ -58,6 +58,8 @@ class Run {
 [[nodiscard]] std::vector<std::string> lines(const std::string& text);
 // The value of the line "key value", as the probe prints them; the test fails if there is none.
 [[nodiscard]] std::string value_of(const std::string& text, const std::string& key);
+// "a b c", for messages.
+[[nodiscard]] std::string joined(const Words& words);
 [[nodiscard]] bool contains(const std::string& text, const std::string& part);
 
 }  // namespace harness

@@ -6,39 +6,60 @@
 
 using namespace harness;
 
-TEST_CASE("with --unsafe-nesting mayfly runs inside itself") {
-  const Ended ended =
-      run({"--unsafe-nesting", "--ro", mayfly_path() + ":/mayfly"},
-          {"/mayfly", "run", "--ttl", "20s", "--", "/bin/sh", "-c", "echo inner; uname -n"});
-  CAPTURE(ended.err);
-  CHECK(ended.code == 0);
-  CHECK(ended.out == "inner\nmayfly\n");
-}
+namespace {
 
-TEST_CASE("without it the inner start is refused, and the message names the cause and the remedy") {
-  const Ended ended = run({"--ro", mayfly_path() + ":/mayfly"},
-                          {"/mayfly", "run", "--", "/bin/sh", "-c", "echo inner"});
-  CHECK(ended.code == 125);
-  CHECK(ended.out.empty());
-  CHECK(contains(ended.err, "user namespace"));
-  CHECK(contains(ended.err, "hint: "));
-}
-
-TEST_CASE("inside bubblewrap it works, or says which step failed and why") {
-  if (Command({"bwrap", "--version"}).run().code != 0) SKIP_BECAUSE("there is no bwrap");
-  const TempDir place;
-  const Finished inner =
-      Command({"bwrap",     "--ro-bind",   "/",           "/",       "--dev",   "/dev",
-               "--proc",    "/proc",       "--tmpfs",     "/tmp",    "--tmpfs", "/run",
-               "--ro-bind", mayfly_path(), "/tmp/mayfly", "--chdir", "/tmp",    "/tmp/mayfly",
-               "run",       "--",          "/bin/echo",   "inner"})
-          .run();
+// It works, or it says which step could not be done, with which error, and what to do.
+void check_works_or_explains(const Finished& inner) {
   CAPTURE(inner.err);
   if (inner.code == 0) {
     CHECK(inner.out == "inner\n");
-  } else {
-    CHECK(inner.code == 125);
-    CHECK(inner.err.starts_with("mayfly: cannot "));
-    CHECK(contains(inner.err, "(E"));
+    return;
   }
+  CHECK(inner.code == 125);
+  CHECK(inner.out.empty());
+  CHECK(inner.err.starts_with("mayfly: cannot "));
+  CHECK(contains(inner.err, "(E"));
+  CHECK(contains(inner.err, "hint: "));
+}
+
+const Words kInner = {"run", "--ttl", "20s", "--", "/bin/echo", "inner"};
+
+Words followed_by_inner(Words words) {
+  words.insert(words.end(), kInner.begin(), kInner.end());
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("with --unsafe-nesting mayfly runs inside itself, or says what is in the way") {
+  check_works_or_explains(run({"--unsafe-nesting", "--ro", mayfly_path() + ":/mayfly"},
+                              followed_by_inner({"/mayfly"})));
+}
+
+TEST_CASE("without it the inner start is refused, the message names the namespaces and a remedy") {
+  const Ended ended = run({"--ro", mayfly_path() + ":/mayfly"}, followed_by_inner({"/mayfly"}));
+  CHECK(ended.code == 125);
+  CHECK(ended.out.empty());
+  CHECK(contains(ended.err, "NEWUSER"));
+  CHECK(contains(ended.err, "hint: "));
+}
+
+TEST_CASE("inside bubblewrap it works, or says what is in the way") {
+  if (Command({"bwrap", "--version"}).run().code != 0) SKIP_BECAUSE("there is no bwrap");
+  check_works_or_explains(
+      Command(followed_by_inner({"bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+                                 "--tmpfs", "/tmp", "--tmpfs", "/run", "--ro-bind", mayfly_path(),
+                                 "/tmp/mayfly", "--chdir", "/tmp", "/tmp/mayfly"}))
+          .run());
+}
+
+TEST_CASE("inside bubblewrap with a masked /proc it works, or says what is in the way") {
+  if (Command({"bwrap", "--version"}).run().code != 0) SKIP_BECAUSE("there is no bwrap");
+  check_works_or_explains(
+      Command(followed_by_inner(
+                  {"bwrap",   "--ro-bind", "/",          "/",         "--dev",       "/dev",
+                   "--proc",  "/proc",     "--ro-bind",  "/dev/null", "/proc/keys",  "--tmpfs",
+                   "/tmp",    "--tmpfs",   "/run",       "--ro-bind", mayfly_path(), "/tmp/mayfly",
+                   "--chdir", "/tmp",      "/tmp/mayfly"}))
+          .run());
 }

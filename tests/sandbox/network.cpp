@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <csignal>
+
 #include "harness/sandbox.hpp"
 #include "harness/suite.hpp"
 
@@ -69,12 +71,12 @@ TEST_CASE("names do not resolve, and that is known at once") {
   CHECK(run({}, {"/usr/bin/getent", "hosts", "localhost"}).code == 0);
 }
 
-TEST_CASE("two sandboxes do not share a loopback") {
-  const Run server({},
-                   {"/bin/sh", "-c", "/targets/probe loopback >/dev/null; echo ready; sleep 5"});
-  Process process = server.command.start();
+TEST_CASE("two sandboxes do not share a network") {
+  const Run first({}, {"/bin/sh", "-c", "/targets/probe namespaces; echo ready; sleep 20"});
+  Process process = first.command.start();
   process.await_output("ready");
-  const Ended one = run({}, {kProbe, "namespaces"});
-  const Ended two = run({}, {kProbe, "namespaces"});
-  CHECK(value_of(one.out, "net") != value_of(two.out, "net"));
+  const Ended second = run({}, {kProbe, "namespaces"});
+  process.send(SIGTERM);
+  const Ended ended = first.end(std::move(process));
+  CHECK(value_of(ended.out, "net") != value_of(second.out, "net"));
 }

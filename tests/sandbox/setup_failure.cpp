@@ -37,7 +37,7 @@ TEST_CASE("a source that is missing, a target that cannot be: 125 and the path i
   };
   const std::size_t mounts = mount_count();
   for (const Refused& each : cases) {
-    CAPTURE(each.options);
+    CAPTURE(joined(each.options));
     const Ended ended = sh("echo started", each.options);
     CAPTURE(ended.err);
     CHECK(ended.code == 125);

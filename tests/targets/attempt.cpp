@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,7 +103,8 @@ constexpr Call kCalls[] = {
 #endif
 };
 
-// A word as a system call argument: a number, ~ for zeroed memory, else a pointer to the text.
+// A word as a system call argument: a number, ~ for zeroed memory, ~iov for an iovec that points to
+// such memory, else a pointer to the text.
 class Arguments {
  public:
   explicit Arguments(const Words& words, std::size_t first) {
@@ -114,6 +116,7 @@ class Arguments {
  private:
   long value(const std::string& word) {
     if (word == "~") return reinterpret_cast<long>(room_);
+    if (word == "~iov") return reinterpret_cast<long>(&vector_);
     char* end = nullptr;
     errno = 0;
     const long number = static_cast<long>(std::strtoull(word.c_str(), &end, 0));
@@ -123,6 +126,7 @@ class Arguments {
   long values_[6] = {};
   std::deque<std::string> texts_;
   alignas(16) char room_[4096] = {};
+  iovec vector_ = {.iov_base = room_, .iov_len = 16};
 };
 
 // Runs it in a child, which a filter may kill for it, and prints what came of it.
