@@ -171,8 +171,6 @@ void Start::release() noexcept {
   pid_ = 0;
   close_and_forget(pidfd_);
   close_and_forget(exec_pipe_);
-  for (int& descriptor : job_.stdio)
-    close_and_forget(descriptor);
   unmap(pointers_, pointers_size_);
   unmap(job_.request.bytes, job_.request.size);
 }

@@ -98,6 +98,8 @@ struct OtherSupervisor {
   // After end(): init's wait status.
   int wait_init() {
     int status = -1;
+    CHECK_MESSAGE(is_readable(open_pidfd(init_pid)), "init outlives its supervisor");
+    kill(init_pid, SIGKILL);
     CHECK(waitpid(init_pid, &status, 0) == init_pid);
     init_pid = 0;
     return status;

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -45,36 +46,47 @@ void write_maps(pid_t pid, Place place) {
 }
 
 // Raw calls from here to the execve: after a raw clone libc need not be trusted.
-bool become_init_user() {
-  const std::uint32_t keep = 1 << CAP_SETUID | 1 << CAP_SETGID | 1 << CAP_KILL;
+
+// Leaves the capabilities in `keep`, across the execve, as the launch does: nothing else, and an
+// empty bounding set. What shall be inheritable must be so while the bounding set still has it.
+bool limit_capabilities(std::uint32_t keep) {
   __user_cap_header_struct version{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct sets[2] = {{keep, keep, keep}, {0, 0, 0}};
-  if (syscall(SYS_setgroups, 0, nullptr) != 0 || prctl(PR_SET_KEEPCAPS, 1) != 0 ||
-      syscall(SYS_setresgid, kInitId, kInitId, kInitId) != 0 ||
-      syscall(SYS_setresuid, kInitId, kInitId, kInitId) != 0)
-    return false;
-  // KEEPCAPS keeps the permitted set only. What shall be inheritable must be so while the bounding
-  // set still has it.
   __user_cap_data_struct all[2] = {};
   if (syscall(SYS_capget, &version, all) != 0) return false;
-  all[0].effective = all[0].permitted;
+  all[0].effective = all[0].permitted;  // a change of ids may have cleared it
   all[1].effective = all[1].permitted;
   all[0].inheritable = keep;
   if (syscall(SYS_capset, &version, all) != 0) return false;
   for (int capability = 0; capability < 64; ++capability)
     if (prctl(PR_CAPBSET_READ, capability) == 1 && prctl(PR_CAPBSET_DROP, capability) != 0)
       return false;
-  if (syscall(SYS_capset, &version, sets) != 0) return false;
-  for (const int capability : {CAP_SETUID, CAP_SETGID, CAP_KILL})
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0) return false;
+  const __user_cap_data_struct kept[2] = {{keep, keep, keep}, {0, 0, 0}};
+  if (syscall(SYS_capset, &version, kept) != 0) return false;
+  for (int capability = 0; capability < 32; ++capability)
+    if ((keep >> capability & 1) != 0 &&
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0)
+      return false;
   return true;
+}
+
+bool become_init_user(Place place) {
+  if (place == Place::Plain) return true;
+  if (place == Place::PidNamespace) return limit_capabilities(0);
+  return syscall(SYS_setgroups, 0, nullptr) == 0 && prctl(PR_SET_KEEPCAPS, 1) == 0 &&
+         syscall(SYS_setresgid, kInitId, kInitId, kInitId) == 0 &&
+         syscall(SYS_setresuid, kInitId, kInitId, kInitId) == 0 &&
+         limit_capabilities(1 << CAP_SETUID | 1 << CAP_SETGID | 1 << CAP_KILL);
 }
 
 [[noreturn]] void execute_init(int image, int socket, int supervisor, int go,
                                const StartOptions& options) {
   char byte;
   if (read(go, &byte, 1) != 1) _exit(71);
-  if (options.place == Place::IdRange && !become_init_user()) _exit(72);
+  if (!become_init_user(options.place)) _exit(72);
+  if (options.most_processes != 0) {
+    const rlimit limit{options.most_processes, options.most_processes};
+    if (setrlimit(RLIMIT_NPROC, &limit) != 0) _exit(75);
+  }
   if (options.dirty_signals) {
     for (int number = 1; number <= 64; ++number)
       signal(number, SIG_IGN);

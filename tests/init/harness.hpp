@@ -69,6 +69,7 @@ struct StartOptions {
   Place place = Place::PidNamespace;
   pid_t supervisor = 0;           // whose pidfd init is given; 0: the calling process
   bool dirty_signals = false;     // block and ignore what can be before the start
+  unsigned most_processes = 0;    // RLIMIT_NPROC of init; 0: as it is
   bool close_supervisor = false;  // give init no descriptor 4
 };
 

@@ -99,6 +99,22 @@ TEST_CASE("tasks in other slots come and go beside the main one") {
   CHECK(sandbox.wait() == launch::kInitDone);
 }
 
+TEST_CASE("no process left for a task: the main one ends init, another does not") {
+  // The limit counts the processes of a user namespace, but never for real root.
+  const StartOptions alone{.place = geteuid() == 0 ? Place::IdRange : Place::PidNamespace,
+                           .most_processes = 1};
+  Sandbox sandbox(alone);
+  sandbox.expect(Kind::InitReady);
+  for (const std::uint32_t slot : {7u, 7u, launch::kMainSlot}) {
+    CHECK(read_all(sandbox.spawn(command({target(), "exit", "0"}), slot)).empty());
+    const Message failed = sandbox.expect(Kind::ExecFailed);
+    CHECK(failed.step == Step::InitFork);
+    CHECK(failed.error == EAGAIN);
+    CHECK(failed.slot == slot);
+  }
+  CHECK(sandbox.wait() == launch::kInitDone);
+}
+
 TEST_CASE("all 64 slots at once, each told apart") {
   Sandbox sandbox;
   sandbox.expect(Kind::InitReady);
