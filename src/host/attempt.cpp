@@ -67,7 +67,11 @@ Finding enter_user_namespace(int socket, const HostFacts& facts) {
   if (answer < 0) return failed(answer, "setgroups(0)");
   answer = sys::raw::setresgid(0);
   if (answer == 0) answer = sys::raw::setresuid(0);
-  return answer < 0 ? failed(answer, "setresuid(0)") : found();
+  if (answer < 0) return failed(answer, "setresuid(0)");
+  // The id change made the process non-dumpable, so its own /proc entry belongs to an id that the
+  // namespace does not know.
+  ::prctl(PR_SET_DUMPABLE, 1);
+  return found();
 }
 
 [[noreturn]] void run_child(int socket, pid_t parent, World world, const HostFacts& facts,

@@ -148,6 +148,7 @@ TEST_CASE("probe names the setting that forbids a namespace, and tries nothing t
   const Finding net = attempt(World::UserNamespace, facts, [](const HostFacts&) {
     return probe_without("max_net_namespaces", "net_namespace");
   });
+  CAPTURE(net.detail);
   CHECK(net.error == ENOSPC);
   CHECK(net.detail.find("user.max_net_namespaces is 0") != std::string::npos);
 }
