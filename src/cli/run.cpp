@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -40,8 +41,11 @@ Result<void> look_at_sources(spec::Spec& spec, host::HostFacts& facts) {
   if (spec.root == spec::RootKind::Directory) {
     const host::SourceFact root = TRY(host::inspect_source(spec.root_dir));
     if (root.kind != host::SourceFact::Kind::Directory) {
-      return usage_error("use " + shown(spec.root_dir) + " as root: it is not a directory",
-                         "unpack an image or archive first");
+      return Error{.kind = ErrorKind::Usage,
+                   .sys_errno = ENOTDIR,
+                   .action = "use " + shown(spec.root_dir) + " as root",
+                   .call = {},
+                   .hint = "--root takes a directory: unpack an image or archive first"};
     }
   }
   for (spec::FsEntry& entry : spec.fs) {

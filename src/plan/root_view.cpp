@@ -72,6 +72,8 @@ void add_base(Skeleton& root, const Ids& ids) {
   root.file("run/.mayfly", 0444);  // the marker by which a program knows where it is
   root.dir("var/tmp", 01777);
   root.dir(relative(ids.home), 0700, true);
+  root.dir("home");
+  root.dir("root", 0700);
 }
 
 MountStep proc_step() {

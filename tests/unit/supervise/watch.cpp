@@ -73,12 +73,14 @@ TEST_CASE("watch: init goes without a word") {
   CHECK(watch({}, [](Script&) { return 3; }) ==
         "setup_failed 125 error: cannot start the task: init exited with code 3 "
         "[ending setup_failed]");
-  CHECK(watch({}, [](Script& init) {
-          init.started();
-          ::kill(::getpid(), SIGKILL);
-          return 0;
-        }) == "supervisor_lost 125 started error: cannot keep the sandbox: its init was killed by "
-              "signal 9 [started 2, ending supervisor_lost]");
+  CHECK(watch({},
+              [](Script& init) {
+                init.started();
+                ::kill(::getpid(), SIGKILL);
+                return 0;
+              }) ==
+        "supervisor_lost 125 started error: cannot keep the sandbox: its init was killed by "
+        "signal 9 [started 2, ending supervisor_lost]");
   CHECK(watch({}, [](Script& init) {
           init.started();
           return launch::kInitDeadline;
@@ -98,8 +100,9 @@ TEST_CASE("watch: a peer that breaks the protocol is lost, whatever it says afte
       return 0;
     });
   };
-  const std::string lost = "supervisor_lost 125 started error: cannot keep the sandbox: its init "
-                           "was killed by signal 9 [started 2, ending supervisor_lost]";
+  const std::string lost =
+      "supervisor_lost 125 started error: cannot keep the sandbox: its init "
+      "was killed by signal 9 [started 2, ending supervisor_lost]";
   CHECK(broken([](Script& init) { init.say_bytes("short", 5); }) == lost);
   CHECK(broken([](Script& init) {
           const std::string bytes(300, 'x');
@@ -153,17 +156,19 @@ TEST_CASE("watch: without a grace nobody is asked") {
         }) == "ttl 124 started [started 2, ending ttl]");
 }
 
-TEST_CASE("watch: SIGTERM, SIGHUP, SIGQUIT are passed on, and the end is ours whatever the task says") {
+TEST_CASE(
+    "watch: SIGTERM, SIGHUP, SIGQUIT are passed on, and the end is ours whatever the task says") {
   for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) {
     CAPTURE(signal);
     const std::string number = std::to_string(signal);
-    CHECK(watch({}, [&](Script& init) {
-            init.started();
-            init.signal_supervisor(signal);
-            init.exited(init.next_signal() == signal ? 0 : 1);
-            return 0;
-          }) == "cancelled " + std::to_string(128 + signal) + " signal=" + number +
-                    " started [started 2, ending cancelled]");
+    CHECK(watch({},
+                [&](Script& init) {
+                  init.started();
+                  init.signal_supervisor(signal);
+                  init.exited(init.next_signal() == signal ? 0 : 1);
+                  return 0;
+                }) == "cancelled " + std::to_string(128 + signal) + " signal=" + number +
+                          " started [started 2, ending cancelled]");
   }
 }
 
@@ -255,7 +260,7 @@ TEST_CASE("watch: Ctrl-Z stops the task and us, and fg wakes both") {
   CHECK(answer == "0");
 }
 
-TEST_CASE("watch: --linger waits for the others; the end of the main process stays the verdict") {
+TEST_CASE("watch: --linger waits for the others; cut short by the TTL, that is the verdict") {
   CHECK(watch({.linger = true}, [](Script& init) {
           init.started();
           init.exited(4);
@@ -268,15 +273,17 @@ TEST_CASE("watch: --linger waits for the others; the end of the main process sta
           init.exited(4);
           init.hang();
           return 0;
-        }) == "exited 4 started [started 2, ending exited]");
+        }) == "ttl 124 started [started 2, ending ttl]");
 }
 
 TEST_CASE("watch: the set-up has a deadline") {
-  CHECK(watch({.setup_ms = 200}, [](Script& init) {
-          init.hang();
-          return 0;
-        }) == "setup_failed 125 error: cannot start the task within 30 seconds: Connection timed "
-              "out (ETIMEDOUT) [ending setup_failed]");
+  CHECK(watch({.setup_ms = 200},
+              [](Script& init) {
+                init.hang();
+                return 0;
+              }) ==
+        "setup_failed 125 error: cannot start the task within 30 seconds: Connection timed "
+        "out (ETIMEDOUT) [ending setup_failed]");
 }
 
 TEST_CASE("watch: chores come once, in sandboxes that live long enough") {
@@ -344,9 +351,8 @@ TEST_CASE("watch: exit against SIGTERM, 200 times: one verdict, and what was sai
     });
     CAPTURE(i);
     const bool exited = end == "exited 5 started [started 2, ending exited]";
-    const bool cancelled =
-        end == "cancelled 143 signal=15 started [started 2, ending cancelled]" ||
-        end == "cancelled 143 signal=15 started [ending cancelled, started 2]";
+    const bool cancelled = end == "cancelled 143 signal=15 started [started 2, ending cancelled]" ||
+                           end == "cancelled 143 signal=15 started [ending cancelled, started 2]";
     CHECK_MESSAGE((exited || cancelled), end);
     // Said before the signal was sent: it wins, always.
     if (i % 2 == 0) CHECK(exited);
