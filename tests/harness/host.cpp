@@ -24,7 +24,8 @@ std::string slurp(const std::string& path) {
 std::vector<pid_t> all_pids() {
   std::vector<pid_t> pids;
   DIR* proc = ::opendir("/proc");
-  REQUIRE(proc != nullptr);
+  const bool opened = proc != nullptr;
+  REQUIRE(opened);
   while (const dirent* entry = ::readdir(proc))
     if (const pid_t pid = std::atoi(entry->d_name); pid > 0) pids.push_back(pid);
   ::closedir(proc);
