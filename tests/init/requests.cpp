@@ -271,7 +271,9 @@ TEST_CASE("random mutations of a request never hang init nor execute anything") 
       const std::uint32_t place = places[random() % std::size(places)];
       const std::size_t length = place == 0 ? sizeof header : 12;
       const std::size_t at = std::min(place + random() % length, bytes.size() - 1);
-      bytes[at] = static_cast<char>(random() % 4 == 0 ? random() : bytes[at] ^ (1 << random() % 8));
+      bytes[at] = static_cast<char>(random() % 4 == 0 ? random()
+                                                      : static_cast<unsigned char>(bytes[at]) ^
+                                                            1U << random() % 8);
     }
     if (random() % 8 == 0) bytes.resize(random() % bytes.size());
     return bytes;
