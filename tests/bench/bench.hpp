@@ -60,7 +60,10 @@ class MountNamespace {
 };
 double now_ms();
 pid_t spawn(const Argv& argv, int err = -1);  // stdin, stdout: /dev/null; err: stderr, or /dev/null
-Run run_once(const Variant& variant, const Argv& command);  // killed after 30 s
+// Waits for the process, which is killed after 30 s; with Await, as a subreaper without other
+// children, also for what outlived it.
+enum class Orphans { Ignore, Await };
+Run run_once(const Variant& variant, const Argv& command, Orphans orphans = Orphans::Ignore);
 int wait_code(pid_t pid);
 // p-th quantile (0..1) of unsorted values, by the nearest rank. Empty: 0.
 double quantile(std::vector<double> values, double p);

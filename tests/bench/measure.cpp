@@ -123,7 +123,7 @@ int wait_code(pid_t pid) {
   return waitpid(pid, &status, 0) == pid ? code_of(status) : -1;
 }
 
-Run run_once(const Variant& variant, const Argv& command) {
+Run run_once(const Variant& variant, const Argv& command, Orphans orphans) {
   struct sigaction on_alarm {};
   on_alarm.sa_handler = kill_watched;
   on_alarm.sa_flags = SA_RESTART;
@@ -142,9 +142,10 @@ Run run_once(const Variant& variant, const Argv& command) {
   }
   Run run = {.ms = now_ms() - start, .code = code_of(status)};
   add_usage(run, usage);
-  // A tool may end before its sandbox does: as subreaper we get what it left, and its page faults.
-  for (pid_t left; (left = wait4(-1, &status, 0, &usage)) > 0; ++run.outlived)
-    add_usage(run, usage);
+  // A tool may end before its sandbox does; its page faults count too.
+  if (orphans == Orphans::Await)
+    for (; wait4(-1, &status, 0, &usage) > 0; ++run.outlived)
+      add_usage(run, usage);
   watched_pid = 0;
   alarm(0);
   return run;
@@ -168,7 +169,7 @@ Json measure_starts(const std::vector<Variant>& variants, int rounds) {
     for (const std::size_t which : order) {
       const Variant& variant = variants[which];
       if (!variant.missing.empty()) continue;
-      const Run run = run_once(variant, kTask);
+      const Run run = run_once(variant, kTask, Orphans::Await);
       if (run.code != 0) {
         fprintf(stderr, "bench: %s: exit code %d\n", variant.name.c_str(), run.code);
         exit(1);
