@@ -128,7 +128,10 @@ TEST_CASE("a command that is not there: where the host has it, and how to show i
        "it must be a file that the sandbox's user may execute (chmod +x), on a path that the user "
        "may search"},
   };
-  for (const auto& [word, number, hint] : cases) {
+  for (const auto& each : cases) {
+    const auto& word = each.word;
+    const auto& number = each.number;
+    const auto& hint = each.hint;
     CAPTURE(word);
     const std::string text = ending_text(command(word), exec_failed(number, word), kHost);
     const std::string where =
