@@ -98,7 +98,8 @@ constexpr ReasonWords kReasonWords[] = {
 }  // namespace
 
 std::string man_options(const Verb& verb) {
-  const bool grouped = std::string_view(verb.options.front().group) != verb.options.back().group;
+  constexpr std::size_t kMostWithoutHeadings = 5;
+  const bool grouped = verb.options.size() > kMostWithoutHeadings;
   std::string out;
   std::string_view group;
   for (const Option& option : verb.options) {

@@ -10,7 +10,7 @@
 
 namespace mayfly::cli {
 
-// The options of a verb as an mdoc(7) list, with a subsection for each group if there are several.
+// The options of a verb as an mdoc(7) list, with a subsection for each group if they are many.
 [[nodiscard]] std::string man_options(const Verb& verb);
 
 // The verbs as an mdoc(7) list.

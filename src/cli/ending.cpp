@@ -37,13 +37,17 @@ std::string exec_hint(const spec::Spec& spec, const Error& error, const HostView
            "user may search";
   }
   if (error.sys_errno != ENOENT) return {};
+  const bool by_path = command.find('/') != std::string::npos;
   const std::string path = host_program(command, host);
-  if (!path.empty()) {
-    return shown(path) + " is on the host, but not in the sandbox's view of it: --ro " +
-           shown(path.substr(0, path.rfind('/'))) + " would show its directory";
+  if (path.empty()) {
+    return by_path ? "the path is looked up inside the sandbox"
+                   : "it is in no directory of the sandbox's PATH: check the spelling, or write "
+                     "its path";
   }
-  if (command.find('/') != std::string::npos) return "the path is looked up inside the sandbox";
-  return "it is in no directory of the sandbox's PATH: check the spelling, or write its path";
+  const std::string found = shown(path) + " is on the host, outside of the sandbox's ";
+  const std::string show = "--ro " + shown(path.substr(0, path.rfind('/')));
+  if (by_path) return found + "view: show it with " + show;
+  return found + "PATH: write this path, with " + show + " if the sandbox does not show it";
 }
 
 std::string reason_text(const Outcome& outcome) {

@@ -32,6 +32,13 @@ Outcome never_started(const spec::Spec& spec, Error error) {
   outcome.error = std::move(error);
   outcome.name = spec.name;
   outcome.labels = spec.labels;
+  supervise::Usage& usage = outcome.usage;
+  for (supervise::Measured* none :
+       {&usage.wall_ns, &usage.user_ns, &usage.system_ns, &usage.peak_memory_bytes,
+        &usage.max_rss_bytes, &usage.peak_pids, &usage.layer_bytes, &usage.layer_inodes,
+        &outcome.proof.populated}) {
+    none->why_not = "the sandbox was never made";
+  }
   return outcome;
 }
 

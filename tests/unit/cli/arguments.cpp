@@ -62,7 +62,10 @@ TEST_CASE("SRC[:DST]: backslashes protect, everything else is itself") {
       {"/a:", "/a", ""},
       {"/a:/b/../c", "/a", "/b/../c"},
   };
-  for (const auto& [text, source, target] : cases) {
+  for (const auto& each : cases) {
+    const auto& text = each.text;
+    const auto& source = each.source;
+    const auto& target = each.target;
     CAPTURE(text);
     const auto parsed = parse_tree(FsKind::Ro, "/w", text);
     REQUIRE(parsed);
@@ -77,7 +80,9 @@ TEST_CASE("SRC[:DST]: backslashes protect, everything else is itself") {
       {"/a\\b", "read /a\\b: a backslash must stand before ':', '=' or '\\'"},
       {"/a\\", "read /a\\: a backslash must stand before ':', '=' or '\\'"},
   };
-  for (const auto& [text, message] : bad) {
+  for (const auto& each : bad) {
+    const auto& text = each.text;
+    const auto& message = each.message;
     CAPTURE(text);
     const auto parsed = parse_tree(FsKind::Ro, "/w", text);
     REQUIRE_FALSE(parsed);
@@ -104,7 +109,9 @@ TEST_CASE("DST[:size=SIZE,mode=MODE]") {
       {"/t:size=1M:mode=1", "read 1M:mode=1 as a size: M:mode=1 is not a unit"},
       {"/t:mode=rwx", "read rwx as a mode: r is not an octal digit"},
   };
-  for (const auto& [text, message] : bad) {
+  for (const auto& each : bad) {
+    const auto& text = each.text;
+    const auto& message = each.message;
     CAPTURE(text);
     const auto parsed = parse_tmpfs(text);
     REQUIRE_FALSE(parsed);
@@ -133,7 +140,9 @@ TEST_CASE("DST[:MODE]=TEXT or =@SRC") {
       {"/f=@", "use '' as a path: it is empty"},
       {"", "read '': there is no '='"},
   };
-  for (const auto& [text, message] : bad) {
+  for (const auto& each : bad) {
+    const auto& text = each.text;
+    const auto& message = each.message;
     CAPTURE(text);
     const auto parsed = parse_file("/w", text);
     REQUIRE_FALSE(parsed);
@@ -170,7 +179,9 @@ TEST_CASE("MODE[:DIR]") {
       {"rw:/a:/b", "read rw:/a:/b: there is more than one ':'"},
       {"none:/a", "read none:/a: no project is shown, so it has no directory"},
   };
-  for (const auto& [text, message] : bad) {
+  for (const auto& each : bad) {
+    const auto& text = each.text;
+    const auto& message = each.message;
     CAPTURE(text);
     const auto parsed = parse_project("/w", text);
     REQUIRE_FALSE(parsed);

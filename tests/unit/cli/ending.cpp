@@ -113,14 +113,14 @@ TEST_CASE("a command that is not there: where the host has it, and how to show i
     const char* hint;
   } cases[] = {
       {"foo", ENOENT,
-       "/opt/tool/bin/foo is on the host, but not in the sandbox's view of it: --ro /opt/tool/bin "
-       "would show its directory"},
+       "/opt/tool/bin/foo is on the host, outside of the sandbox's PATH: write this path, with "
+       "--ro /opt/tool/bin if the sandbox does not show it"},
       {"/opt/tool/bin/foo", ENOENT,
-       "/opt/tool/bin/foo is on the host, but not in the sandbox's view of it: --ro /opt/tool/bin "
-       "would show its directory"},
+       "/opt/tool/bin/foo is on the host, outside of the sandbox's view: show it with --ro "
+       "/opt/tool/bin"},
       {"./run.sh", ENOENT,
-       "/home/me/run.sh is on the host, but not in the sandbox's view of it: --ro /home/me would "
-       "show its directory"},
+       "/home/me/run.sh is on the host, outside of the sandbox's view: show it with --ro "
+       "/home/me"},
       {"nothing", ENOENT,
        "it is in no directory of the sandbox's PATH: check the spelling, or write its path"},
       {"/nothing", ENOENT, "the path is looked up inside the sandbox"},
@@ -128,7 +128,10 @@ TEST_CASE("a command that is not there: where the host has it, and how to show i
        "it must be a file that the sandbox's user may execute (chmod +x), on a path that the user "
        "may search"},
   };
-  for (const auto& [word, number, hint] : cases) {
+  for (const auto& each : cases) {
+    const auto& word = each.word;
+    const auto& number = each.number;
+    const auto& hint = each.hint;
     CAPTURE(word);
     const std::string text = ending_text(command(word), exec_failed(number, word), kHost);
     const std::string where =

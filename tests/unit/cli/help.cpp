@@ -71,7 +71,6 @@ TEST_CASE("help has fewer than 80 columns and names every option and verb") {
 
 TEST_CASE("man_options: mdoc, with everything escaped that roff would take for its own") {
   CHECK(man_options(kExampleVerb) ==
-        ".Ss Group \\(aqx\\(aq\n"
         ".Bl -tag -width Ds\n"
         ".It Fl f , Fl \\-first\\-one Ar \\&A|B\n"
         "One.\n"
@@ -79,14 +78,18 @@ TEST_CASE("man_options: mdoc, with everything escaped that roff would take for i
         ".Pp\n"
         "\\&.Three.\n"
         "This weakens the isolation.\n"
-        ".El\n"
-        ".Ss Other\n"
-        ".Bl -tag -width Ds\n"
         ".It Fl \\-two\n"
         "Four.\n"
         ".It Fl \\-an\\-option\\-with\\-a\\-long Ar \\&NAME\n"
         "Five.\n"
         ".El\n");
+}
+
+TEST_CASE("man_options: many options have a subsection for each group") {
+  const std::string list = man_options(kRunVerb);
+  CHECK(list.starts_with(".Ss Files\n.Bl -tag -width Ds\n"));
+  CHECK(contains(list, ".El\n.Ss The command\\(aqs world\n.Bl -tag -width Ds\n"));
+  CHECK(list.ends_with(".El\n"));
 }
 
 TEST_CASE("man_reasons has every reason with the exit code that it has") {

@@ -32,7 +32,9 @@ TEST_CASE("options end at the first word that is none, or at --") {
       {{"-", "x"}, {"-", "x"}},
       {{"sh", "-c", "exit 3"}, {"sh", "-c", "exit 3"}},
   };
-  for (const auto& [words, argv] : cases) {
+  for (const auto& each : cases) {
+    const auto& words = each.words;
+    const auto& argv = each.argv;
     CAPTURE(words[0]);
     const Parsed parsed = read_words(kRunVerb, words);
     REQUIRE(parsed.result);
@@ -76,7 +78,10 @@ TEST_CASE("what cannot be read is named, with a hint") {
       {{"-e"}, "--env needs an argument: NAME[=VALUE]", kWhere},
       {{"--root"}, "--root needs an argument: host|empty|DIR", kWhere},
   };
-  for (const auto& [words, message, hint] : cases) {
+  for (const auto& each : cases) {
+    const auto& words = each.words;
+    const auto& message = each.message;
+    const auto& hint = each.hint;
     CAPTURE(words[0]);
     const Parsed parsed = read_words(kRunVerb, words);
     REQUIRE_FALSE(parsed.result);

@@ -108,7 +108,9 @@ TEST_CASE("each option sets its field and no other") {
       {{"--unsafe-sockets"}, [](spec::Spec& s) { s.unsafe.unsafe_sockets = true; }},
       {{"--unsafe-tty"}, [](spec::Spec& s) { s.unsafe.unsafe_tty = true; }},
   };
-  for (const auto& [words, set] : cases) {
+  for (const auto& each : cases) {
+    const auto& words = each.words;
+    const auto& set = each.set;
     CAPTURE(words[0]);
     spec::Spec expected;
     expected.argv = {"true"};
@@ -240,7 +242,9 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
       {{"--root", ""}, "mayfly: cannot use '' as a path: it is empty (--root)\n"},
       {{"--stdin", ""}, "mayfly: cannot use '' as a path: it is empty (--stdin)\n"},
   };
-  for (const auto& [words, text] : cases) {
+  for (const auto& each : cases) {
+    const auto& words = each.words;
+    const auto& text = each.text;
     CAPTURE(words[0]);
     CHECK(complaint_about(words) == text);
   }

@@ -51,7 +51,10 @@ TEST_CASE("parse_env_file names the file and the line of what it refuses") {
       {"A=1\r\n", "/e:1: the line ends in CR LF", "save the file with Unix line ends"},
       {"A=1\0\n"sv, "/e:1: there is a NUL byte in this line", "no variable can hold one"},
   };
-  for (const auto& [text, message, hint] : cases) {
+  for (const auto& each : cases) {
+    const auto& text = each.text;
+    const auto& message = each.message;
+    const auto& hint = each.hint;
     CAPTURE(std::string(text));
     const auto rules = parse_env_file("/e", text);
     REQUIRE_FALSE(rules);

@@ -175,7 +175,9 @@ TEST_CASE("validate refuses what cannot be, and says why") {
          s.labels = {{"a", "1"}, {"b", ""}, {"a", "2"}};
        }},
   };
-  for (const auto& [message, spoil] : cases) {
+  for (const auto& each : cases) {
+    const auto& message = each.message;
+    const auto& spoil = each.spoil;
     CAPTURE(message);
     Spec spec = right();
     spoil(spec);

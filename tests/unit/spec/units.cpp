@@ -42,7 +42,9 @@ TEST_CASE("parse_duration reads a number with a unit, exactly") {
       {"9223372036854775807ns", 9'223'372'036'854'775'807},
       {"106751d", 9'223'286'400'000'000'000},
   };
-  for (const auto& [text, value] : cases) {
+  for (const auto& each : cases) {
+    const auto& text = each.text;
+    const auto& value = each.value;
     CAPTURE(text);
     const auto duration = parse_duration(text);
     REQUIRE(duration);
@@ -82,7 +84,9 @@ TEST_CASE("parse_duration refuses everything else and says why") {
       {"18446744073709551616", nullptr},
       {"99999999999999999999999999999999", nullptr},
   };
-  for (const auto& [text, message] : cases) {
+  for (const auto& each : cases) {
+    const auto& text = each.text;
+    const auto& message = each.message;
     CAPTURE(text);
     const auto duration = parse_duration(text);
     REQUIRE_FALSE(duration);
@@ -116,7 +120,9 @@ TEST_CASE("parse_size reads bytes and powers of 1024, exactly") {
       {"9223372036854775807", 9'223'372'036'854'775'807},
       {"8388607T", 8388607ull << 40},
   };
-  for (const auto& [text, value] : cases) {
+  for (const auto& each : cases) {
+    const auto& text = each.text;
+    const auto& value = each.value;
     CAPTURE(text);
     const auto size = parse_size(text);
     REQUIRE(size);
@@ -143,7 +149,9 @@ TEST_CASE("parse_size refuses everything else and says why") {
       {"99999999999999999999T",
        "99999999999999999999T as a size: it is more than 9223372036854775807 bytes"},
   };
-  for (const auto& [text, message] : cases) {
+  for (const auto& each : cases) {
+    const auto& text = each.text;
+    const auto& message = each.message;
     CAPTURE(text);
     const auto size = parse_size(text);
     REQUIRE_FALSE(size);
@@ -170,7 +178,9 @@ TEST_CASE("parse_count reads a whole number up to its most") {
       {"101", "101 as a number: it is more than 100"},
       {"99999999999999999999", "99999999999999999999 as a number: it is more than 100"},
   };
-  for (const auto& [text, message] : cases) {
+  for (const auto& each : cases) {
+    const auto& text = each.text;
+    const auto& message = each.message;
     CAPTURE(text);
     const auto count = parse_count(text, 100);
     REQUIRE_FALSE(count);
@@ -198,7 +208,9 @@ TEST_CASE("parse_mode reads octal permission bits") {
       {"10000", "10000 as a mode: it is more than 07777"},
       {"7777777777777777777777777", "7777777777777777777777777 as a mode: it is more than 07777"},
   };
-  for (const auto& [text, message] : cases) {
+  for (const auto& each : cases) {
+    const auto& text = each.text;
+    const auto& message = each.message;
     CAPTURE(text);
     const auto mode = parse_mode(text);
     REQUIRE_FALSE(mode);
