@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "launch/launch.hpp"
 #include "launch/protocol.hpp"
@@ -48,6 +49,7 @@ struct Scene {
   pid_t caller = 0;            // 0: nobody
   std::string cgroup{};        // a directory that plays the cgroup
   std::function<void(supervise::Relay&)> relay{};
+  std::vector<int> task_ends{};  // closed once the fake init has them
 };
 
 // Runs the loop against a fake init, in a process of its own. The answer, on one line: reason,
