@@ -43,7 +43,9 @@ std::string describe_end(const supervise::End& end) {
 
 }  // namespace
 
-void Script::say(launch::Message message) { say_bytes(&message, sizeof message); }
+void Script::say(launch::Message message) {
+  say_bytes(&message, sizeof message);
+}
 
 void Script::say_bytes(const void* bytes, std::size_t size) {
   if (::send(socket_, bytes, size, MSG_NOSIGNAL) < 0) ::_exit(launch::kInitOrphan);
@@ -55,7 +57,9 @@ int Script::next_signal() {
   return message.kind == launch::Kind::Signal ? static_cast<int>(message.value) : -1;
 }
 
-void Script::signal_supervisor(int signal) { ::kill(::getppid(), signal); }
+void Script::signal_supervisor(int signal) {
+  ::kill(::getppid(), signal);
+}
 
 void Script::hang() {
   for (;;)

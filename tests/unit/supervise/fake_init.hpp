@@ -39,15 +39,15 @@ class Script {
 
 // How a test differs from the plain case: no caller, no TTL, a grace period of 5 s.
 struct Scene {
-  std::int64_t ttl_ms = 0;    // 0: none
+  std::int64_t ttl_ms = 0;  // 0: none
   std::int64_t grace_ms = 5000;
   std::int64_t setup_ms = 10'000;
   std::int64_t teardown_ms = 10'000;
   std::int64_t chores_ms = 0;  // 0: none
   bool linger = false;
   bool keep_running = false;
-  pid_t caller = 0;            // 0: nobody
-  std::string cgroup{};        // a directory that plays the cgroup
+  pid_t caller = 0;      // 0: nobody
+  std::string cgroup{};  // a directory that plays the cgroup
   std::function<void(supervise::Relay&)> relay{};
   std::vector<int> task_ends{};  // closed once the fake init has them
 };

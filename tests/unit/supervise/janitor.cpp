@@ -124,9 +124,7 @@ TEST_CASE("gc: removes what nobody holds, keeps what somebody does, and says so"
     CHECK(in_child([&] {
             become(user);
             const RuntimeDir directory = RuntimeDir::open(top / "mayfly").value();
-            {
-              const Result<Entry> stale = Entry::claim(directory, record_of("stale"), {});
-            }
+            { const Result<Entry> stale = Entry::claim(directory, record_of("stale"), {}); }
             ::mkdir((top / "mayfly/half").c_str(), 0700);  // killed before its state was written
             const Result<Entry> live = Entry::claim(directory, record_of("live"), {});
             GcRequest dry;
@@ -318,9 +316,7 @@ TEST_CASE("gc: cgroups without an entry go if they are empty, old and have a ran
 TEST_CASE("sweep: at most 16 entries, at most once a minute") {
   const TempDir top;
   const RuntimeDir directory = RuntimeDir::open(top / "mayfly").value();
-  const auto entries = [&] {
-    return supervise::list(directory).value().size();
-  };
+  const auto entries = [&] { return supervise::list(directory).value().size(); };
   for (int i = 0; i < 20; ++i)
     leave_entry(directory, record_of("e" + std::to_string(i)));
   supervise::sweep(directory, {}, {});

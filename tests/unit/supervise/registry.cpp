@@ -66,17 +66,16 @@ TEST_CASE("registry: the runtime directory is made private, and judged") {
       return open_error(top / "link") + "\n" + open_error(top / "file") + "\n" +
              open_error(top / "open") + "\n" + open_error(top / "none/x");
     });
-    const std::string hint =
-        " | remove it, or set XDG_RUNTIME_DIR to a directory of your own\n";
+    const std::string hint = " | remove it, or set XDG_RUNTIME_DIR to a directory of your own\n";
     const std::string none = top / "none/x";
-    CHECK(answer ==
-          "cannot use the runtime directory " + (top / "link") +
-              ": it is not a directory, or a symbolic link" + hint +
-              "cannot use the runtime directory " + (top / "file") +
-              ": it is not a directory, or a symbolic link" + hint +
-              "cannot use the runtime directory " + (top / "open") + ": others may enter it | " +
-              "chmod 700 " + (top / "open") + "\n" + "cannot make the directory " + none +
-              ": mkdir(" + none + "): No such file or directory (ENOENT) | ");
+    CHECK(answer == "cannot use the runtime directory " + (top / "link") +
+                        ": it is not a directory, or a symbolic link" + hint +
+                        "cannot use the runtime directory " + (top / "file") +
+                        ": it is not a directory, or a symbolic link" + hint +
+                        "cannot use the runtime directory " + (top / "open") +
+                        ": others may enter it | " + "chmod 700 " + (top / "open") + "\n" +
+                        "cannot make the directory " + none + ": mkdir(" + none +
+                        "): No such file or directory (ENOENT) | ");
   }
 }
 
@@ -183,10 +182,10 @@ TEST_CASE("registry: ids") {
   CHECK(seen.size() == 1000);
   for (const char* good : {"a", "A-b_c.9", "0"})
     CHECK(supervise::is_valid_id(good));
-  for (const std::string& bad : {std::string(), std::string("."), std::string(".."),
-                                 std::string(".x"), std::string("-x"), std::string("a/b"),
-                                 std::string("a b"), std::string("a\n"), std::string("ä"),
-                                 std::string("a\0b", 3), std::string(65, 'x')}) {
+  for (const std::string& bad :
+       {std::string(), std::string("."), std::string(".."), std::string(".x"), std::string("-x"),
+        std::string("a/b"), std::string("a b"), std::string("a\n"), std::string("ä"),
+        std::string("a\0b", 3), std::string(65, 'x')}) {
     CAPTURE(bad);
     CHECK_FALSE(supervise::is_valid_id(bad));
   }

@@ -23,7 +23,9 @@ using supervise::Relay;
 
 namespace {
 
-sys::Pipe make_pipe() { return sys::pipe().value(); }
+sys::Pipe make_pipe() {
+  return sys::pipe().value();
+}
 
 Endpoint own(Fd fd) {
   REQUIRE(sys::set_nonblocking(fd));
@@ -276,7 +278,8 @@ TEST_CASE("relay: reading a terminal from the background waits, and goes on in t
       std::vector<pollfd> polls;
       relay.add_polls(polls);
       std::int64_t wait = 100'000'000;
-      if (const auto next = relay.next_try_ns()) wait = std::max<std::int64_t>(0, *next - sys::boottime_ns());
+      if (const auto next = relay.next_try_ns())
+        wait = std::max<std::int64_t>(0, *next - sys::boottime_ns());
       if (!sys::ppoll(polls, wait)) return std::string("?");
       relay.handle(polls, sys::boottime_ns());
       if (++wakes > 100) return std::string("busy loop");
@@ -314,7 +317,8 @@ TEST_CASE("relay in the loop: output is delivered after the end") {
         }) == "exited 0 started [started 2, ending exited] 0");
 }
 
-TEST_CASE("relay in the loop: a reader that takes nothing ends in an unclean outcome, not in a hang") {
+TEST_CASE(
+    "relay in the loop: a reader that takes nothing ends in an unclean outcome, not in a hang") {
   CHECK(in_child([] {
           sys::Pipe task = make_pipe(), caller = make_pipe();
           Scene scene;
@@ -331,6 +335,7 @@ TEST_CASE("relay in the loop: a reader that takes nothing ends in an unclean out
             init.exited(0);
             return 0;
           });
-        }) == "exited 0 started unclean: output to stdout was lost: its reader takes nothing "
-              "[started 2, ending exited]");
+        }) ==
+        "exited 0 started unclean: output to stdout was lost: its reader takes nothing "
+        "[started 2, ending exited]");
 }

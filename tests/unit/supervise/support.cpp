@@ -117,7 +117,9 @@ bool exists(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0;
 }
 
-void sleep_ms(int milliseconds) { ::usleep(static_cast<unsigned>(milliseconds) * 1000); }
+void sleep_ms(int milliseconds) {
+  ::usleep(static_cast<unsigned>(milliseconds) * 1000);
+}
 
 void skip(const std::string& why) {
   MESSAGE("not run: " << why);
