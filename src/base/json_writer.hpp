@@ -28,7 +28,9 @@ class JsonWriter {
   JsonWriter& null() { return literal("null"); }
 
   // key and value in one.
-  JsonWriter& member(std::string_view name, const auto& content) { return key(name).value(content); }
+  JsonWriter& member(std::string_view name, const auto& content) {
+    return key(name).value(content);
+  }
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::string&& take() { return std::move(text_); }

@@ -81,9 +81,8 @@ Moved Endpoint::judge(long answer, int number) const {
 
 Moved Endpoint::read(std::span<char> into) {
   if (kind_ == Kind::Blocking && !ready(POLLIN)) return {};
-  const ssize_t got = kind_ == Kind::Socket
-                          ? ::recv(fd_, into.data(), into.size(), MSG_DONTWAIT)
-                          : ::read(fd_, into.data(), into.size());
+  const ssize_t got = kind_ == Kind::Socket ? ::recv(fd_, into.data(), into.size(), MSG_DONTWAIT)
+                                            : ::read(fd_, into.data(), into.size());
   return judge(got, errno);
 }
 

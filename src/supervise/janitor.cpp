@@ -74,8 +74,8 @@ Result<std::string> end_cgroup(const Fd& cgroup, const std::string& name, Force 
 
 // What is to be done about the cgroup of a record.
 struct CgroupFinding {
-  Fd cgroup;          // empty: nothing
-  std::string name;   // its last path component
+  Fd cgroup;         // empty: nothing
+  std::string name;  // its last path component
   Force force = Force::OnlyIfEmpty;
   std::string note;  // why it is left alone
 };
@@ -133,8 +133,7 @@ Result<Verdict> remove_locked(const RuntimeDir& directory, const Fd& folder, con
   }
   TRY(sys::unlinkat(folder, kStateFile, sys::Entry::File));
   TRY(sys::unlinkat(folder, kNewStateFile, sys::Entry::File));
-  const Result<bool> removed =
-      sys::unlinkat(directory.fd(), id.c_str(), sys::Entry::Directory);
+  const Result<bool> removed = sys::unlinkat(directory.fd(), id.c_str(), sys::Entry::Directory);
   if (!removed && removed.error().sys_errno == ENOTEMPTY) {
     return kept("its folder holds files that mayfly did not put there");
   }
@@ -202,7 +201,9 @@ Result<void> collect_orphans(const RuntimeDir& directory, const std::string& par
   return {};
 }
 
-bool is_entry_name(const std::string& name) { return !name.starts_with('.'); }
+bool is_entry_name(const std::string& name) {
+  return !name.starts_with('.');
+}
 
 }  // namespace
 

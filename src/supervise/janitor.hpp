@@ -31,9 +31,9 @@ enum class GcMode { Remove, DryRun };
 
 struct GcRequest {
   GcMode mode = GcMode::Remove;
-  std::string cgroup_mount;                 // of the v2 tree; empty: cgroups are left alone
-  std::vector<std::string> cgroup_parents;  // where cgroups without an entry are looked for
-  std::size_t most = SIZE_MAX;              // entries, and cgroups of each parent, looked at
+  std::string cgroup_mount;                  // of the v2 tree; empty: cgroups are left alone
+  std::vector<std::string> cgroup_parents;   // where cgroups without an entry are looked for
+  std::size_t most = SIZE_MAX;               // entries, and cgroups of each parent, looked at
   std::int64_t patience_ns = 2'000'000'000;  // for killed processes to be gone, per cgroup
   // A younger cgroup without an entry may belong to a start that is under way.
   std::int64_t orphan_age_ns = 60'000'000'000;

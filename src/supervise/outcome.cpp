@@ -41,11 +41,15 @@ constexpr bool rows_are_in_order() {
 }
 static_assert(rows_are_in_order());
 
-const Row& row_of(Reason reason) { return kRows[static_cast<std::size_t>(reason)]; }
+const Row& row_of(Reason reason) {
+  return kRows[static_cast<std::size_t>(reason)];
+}
 
 }  // namespace
 
-std::string_view reason_name(Reason reason) { return row_of(reason).name; }
+std::string_view reason_name(Reason reason) {
+  return row_of(reason).name;
+}
 
 std::optional<Reason> reason_named(std::string_view name) {
   for (const Row& row : kRows) {

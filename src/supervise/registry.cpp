@@ -33,11 +33,13 @@ Error unsafe(const std::string& what, std::string why, std::string hint) {
 Result<void> judge_directory(const Fd& fd, const std::string& path) {
   const sys::Identity identity = TRY(sys::fstat(fd, path));
   if (identity.owner != ::geteuid()) {
-    return unsafe("the runtime directory " + shown(path), "it belongs to user " + std::to_string(identity.owner),
-                            "remove it, or set XDG_RUNTIME_DIR to a directory of your own");
+    return unsafe("the runtime directory " + shown(path),
+                  "it belongs to user " + std::to_string(identity.owner),
+                  "remove it, or set XDG_RUNTIME_DIR to a directory of your own");
   }
   if ((identity.mode & 077) != 0) {
-    return unsafe("the runtime directory " + shown(path), "others may enter it", "chmod 700 " + shown(path));
+    return unsafe("the runtime directory " + shown(path), "others may enter it",
+                  "chmod 700 " + shown(path));
   }
   return {};
 }
@@ -74,8 +76,9 @@ Result<RuntimeDir> RuntimeDir::open(const std::string& path) {
     fd = sys::open_directory_at(AT_FDCWD, path.c_str());
   }
   if (!fd && (fd.error().sys_errno == ELOOP || fd.error().sys_errno == ENOTDIR)) {
-    return unsafe("the runtime directory " + shown(path), "it is not a directory, or a symbolic link",
-                            "remove it, or set XDG_RUNTIME_DIR to a directory of your own");
+    return unsafe("the runtime directory " + shown(path),
+                  "it is not a directory, or a symbolic link",
+                  "remove it, or set XDG_RUNTIME_DIR to a directory of your own");
   }
   if (!fd) return std::move(fd).error();
   TRY(judge_directory(*fd, path));
@@ -105,8 +108,8 @@ bool is_valid_id(std::string_view id) {
 }
 
 Result<Record> read_record(const Fd& folder) {
-  const Fd file = TRY(sys::openat(folder.get(), kStateFile,
-                                  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  const Fd file =
+      TRY(sys::openat(folder.get(), kStateFile, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   const sys::Identity identity = TRY(sys::fstat(file, kStateFile));
   if (!S_ISREG(identity.mode) || identity.owner != ::geteuid()) {
     return unsafe("a state file", "it is no regular file of ours", {});
@@ -123,8 +126,8 @@ std::string boot_id() {
   return read ? std::string(read->substr(0, read->find('\n'))) : std::string();
 }
 
-// Whoever makes or takes the folder may lose it before it is locked: to a janitor, who sees a folder
-// that nobody holds, or to an owner who is removing it. Then the next round makes it anew.
+// Whoever makes or takes the folder may lose it before it is locked: to a janitor, who sees a
+// folder that nobody holds, or to an owner who is removing it. Then the next round makes it anew.
 Result<Entry> Entry::claim(const RuntimeDir& directory, const Record& record,
                            const std::string& cgroup_mount) {
   constexpr int kRounds = 50;

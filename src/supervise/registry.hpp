@@ -43,11 +43,11 @@ class RuntimeDir {
 // What is written down about a sandbox.
 struct Record {
   std::string id, name;
-  pid_t pid = 0;                     // the supervisor's, for people; never used to signal
-  std::string boot_id;               // of the boot in which started_ns counts
-  std::int64_t started_ns = 0;       // CLOCK_BOOTTIME
-  std::string cgroup;                // absolute path, or empty
-  std::uint64_t cgroup_inode = 0;    // 0: not known yet
+  pid_t pid = 0;                   // the supervisor's, for people; never used to signal
+  std::string boot_id;             // of the boot in which started_ns counts
+  std::int64_t started_ns = 0;     // CLOCK_BOOTTIME
+  std::string cgroup;              // absolute path, or empty
+  std::uint64_t cgroup_inode = 0;  // 0: not known yet
   std::vector<std::pair<std::string, std::string>> labels;
   bool operator==(const Record&) const = default;
 };

@@ -15,9 +15,9 @@ struct Taken {
 };
 
 constexpr std::array kTaken = {
-    Taken{SIGTERM, Asks::End},   Taken{SIGHUP, Asks::End},     Taken{SIGQUIT, Asks::End},
-    Taken{SIGINT, Asks::End},    Taken{SIGTSTP, Asks::Stop},   Taken{SIGCONT, Asks::Resume},
-    Taken{SIGUSR1, Asks::Relay}, Taken{SIGUSR2, Asks::Relay},  Taken{SIGWINCH, Asks::Relay},
+    Taken{SIGTERM, Asks::End},   Taken{SIGHUP, Asks::End},    Taken{SIGQUIT, Asks::End},
+    Taken{SIGINT, Asks::End},    Taken{SIGTSTP, Asks::Stop},  Taken{SIGCONT, Asks::Resume},
+    Taken{SIGUSR1, Asks::Relay}, Taken{SIGUSR2, Asks::Relay}, Taken{SIGWINCH, Asks::Relay},
 };
 
 // Those that a parent sets to be ignored on purpose. (The others are ignored by default, or never.)

@@ -17,12 +17,12 @@ enum class State {
 };
 
 enum class Event {
-  Started,      // init: the task's execve succeeded
-  ExecFailed,   // init: it did not
-  Exited,       // init: the main process ended
-  Drained,      // init: nobody else is left (--linger)
-  Failed,       // init: a step of its own failed
-  Lost,         // init is gone, or broke the protocol
+  Started,     // init: the task's execve succeeded
+  ExecFailed,  // init: it did not
+  Exited,      // init: the main process ended
+  Drained,     // init: nobody else is left (--linger)
+  Failed,      // init: a step of its own failed
+  Lost,        // init is gone, or broke the protocol
   TtlPassed,
   SetupPassed,  // the set-up took too long
   GracePassed,
@@ -36,14 +36,14 @@ inline constexpr std::size_t kEvents = 13;
 
 enum class Action {
   Ignore,
-  MarkStarted,   // Starting → Running; elsewhere only remembered
-  FailExec,      // the verdict is exec_failed; kill
-  TakeExit,      // the verdict is the main process's end; kill, or linger
-  FailSetup,     // the verdict is setup_failed; kill
-  Lose,          // the verdict is supervisor_lost; kill
-  Pass,          // pass the signal on to the task, nothing else
-  Terminate,     // settle the verdict if it is open, ask the task to end, start the grace period
-  Kill,          // settle nothing; kill
+  MarkStarted,  // Starting → Running; elsewhere only remembered
+  FailExec,     // the verdict is exec_failed; kill
+  TakeExit,     // the verdict is the main process's end; kill, or linger
+  FailSetup,    // the verdict is setup_failed; kill
+  Lose,         // the verdict is supervisor_lost; kill
+  Pass,         // pass the signal on to the task, nothing else
+  Terminate,    // settle the verdict if it is open, ask the task to end, start the grace period
+  Kill,         // settle nothing; kill
 };
 
 [[nodiscard]] Action action_for(State state, Event event);

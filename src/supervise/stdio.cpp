@@ -80,9 +80,8 @@ struct Source {
 Error refusal(const Source& source, const Kind& kind) {
   const auto at = static_cast<std::size_t>(source.number);
   const std::string words =
-      source.path.empty()
-          ? "descriptor " + std::to_string(source.number) + " (" + kNames[at] + ")"
-          : shown(source.path) + " (--stdin)";
+      source.path.empty() ? "descriptor " + std::to_string(source.number) + " (" + kNames[at] + ")"
+                          : shown(source.path) + " (--stdin)";
   return usage_error("give " + words + " to the task: it is " + kind.words, kRemedies[at]);
 }
 

@@ -45,7 +45,8 @@ struct Stdio {
 };
 
 // Checks 0-2 and --stdin; nothing is read. A FIFO as --stdin is at its end where nobody has it open
-// for writing: waiting for a writer could be for ever (a redirection, < FIFO, waits). Errors name the descriptor, what it is, and a remedy.
+// for writing: waiting for a writer could be for ever (a redirection, < FIFO, waits). Errors name
+// the descriptor, what it is, and a remedy.
 [[nodiscard]] Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules);
 
 }  // namespace mayfly::supervise

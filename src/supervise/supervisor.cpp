@@ -103,8 +103,8 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
   signals_ = TRY(take_signals());
   plan_ = TRY(plan::make_plan(spec_, facts_, caller_env));
   outcome_.notes = plan_.notes;
-  stdio_ = TRY(prepare_stdio(spec_, {.landlock = plan_.landlock_abi > 0,
-                                     .unsafe_terminal = spec_.unsafe.unsafe_tty}));
+  stdio_ = TRY(prepare_stdio(
+      spec_, {.landlock = plan_.landlock_abi > 0, .unsafe_terminal = spec_.unsafe.unsafe_tty}));
   directory_ = TRY(RuntimeDir::open(facts_.runtime_dir));
   outcome_.id = spec_.name.empty() ? TRY(random_id()) : spec_.name;
   if (!spec_.name.empty()) {
@@ -137,13 +137,13 @@ Result<void> Run::launch() {
   const std::int64_t grace = std::min<std::int64_t>(spec_.grace.count(), kLongest);
   const policy::Stock filter =
       plan_.filter == plan::Filter::Nesting ? policy::Stock::Nesting : policy::Stock::Default;
-  sandbox_ = TRY(launch::start(plan_, {.id = outcome_.id,
-                                       .id_lock_file = directory_->id_ranges_file(),
-                                       .init_image = init::init_image(),
-                                       .filter = policy::stock_filter(filter),
-                                       .stdio = stdio_.task,
-                                       .deadline_ns = ttl_ns_ ? *ttl_ns_ + grace + kInitKeyMargin
-                                                              : 0}));
+  sandbox_ =
+      TRY(launch::start(plan_, {.id = outcome_.id,
+                                .id_lock_file = directory_->id_ranges_file(),
+                                .init_image = init::init_image(),
+                                .filter = policy::stock_filter(filter),
+                                .stdio = stdio_.task,
+                                .deadline_ns = ttl_ns_ ? *ttl_ns_ + grace + kInitKeyMargin : 0}));
   spawned_ns_ = sys::boottime_ns();
   stdio_.task_ends.clear();
   if (entry_ && sandbox_.cgroup) {
@@ -185,8 +185,8 @@ void Run::chores() {
 }
 
 void Run::fail(Error error) {
-  outcome_.reason = error.kind == ErrorKind::HostUnsupported ? Reason::HostUnsupported
-                                                             : Reason::SetupFailed;
+  outcome_.reason =
+      error.kind == ErrorKind::HostUnsupported ? Reason::HostUnsupported : Reason::SetupFailed;
   outcome_.code = exit_code(outcome_.reason, 0);
   outcome_.error = std::move(error);
 }

@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::size_t kMostFileBytes = 64 << 10;
 
-Measured unknown(std::string why) { return {.value = std::nullopt, .why_not = std::move(why)}; }
+Measured unknown(std::string why) {
+  return {.value = std::nullopt, .why_not = std::move(why)};
+}
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   std::uint64_t number = 0;
@@ -76,8 +78,10 @@ CgroupFile read_cgroup(const UsageRequest& request, const char* name, std::strin
 Measured from_init(const UsageRequest& request, const timeval& time) {
   if (!request.end->init) return unknown("init was not reaped");
   if (!request.end->main_task_ended) {
-    return unknown("no cgroup, and the time of processes that are killed with their sandbox is not "
-                   "told otherwise: " + request.no_cgroup_why);
+    return unknown(
+        "no cgroup, and the time of processes that are killed with their sandbox is not "
+        "told otherwise: " +
+        request.no_cgroup_why);
   }
   const std::uint64_t ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
                            static_cast<std::uint64_t>(time.tv_usec) * 1000;
@@ -108,10 +112,11 @@ void measure_layer(const UsageRequest& request, Usage& usage) {
 Usage measure_usage(const UsageRequest& request) {
   Usage usage;
   const End& end = *request.end;
-  usage.wall_ns = end.init ? Measured{.value = static_cast<std::uint64_t>(end.init_gone_ns -
-                                                                          request.spawned_ns),
-                                      .why_not = {}}
-                           : unknown("init was not reaped");
+  usage.wall_ns =
+      end.init
+          ? Measured{.value = static_cast<std::uint64_t>(end.init_gone_ns - request.spawned_ns),
+                     .why_not = {}}
+          : unknown("init was not reaped");
   constexpr std::uint64_t kMicrosecond = 1000;
   std::string buffer;
   const CgroupFile cpu = read_cgroup(request, "cpu.stat", buffer);

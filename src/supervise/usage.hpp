@@ -11,9 +11,9 @@ namespace mayfly::supervise {
 
 struct UsageRequest {
   const End* end = nullptr;
-  std::int64_t spawned_ns = 0;   // CLOCK_BOOTTIME
-  const Fd* cgroup = nullptr;    // may be empty
-  const Fd* layer = nullptr;     // may be empty
+  std::int64_t spawned_ns = 0;  // CLOCK_BOOTTIME
+  const Fd* cgroup = nullptr;   // may be empty
+  const Fd* layer = nullptr;    // may be empty
   std::string no_cgroup_why;
 };
 

@@ -22,7 +22,8 @@ constexpr std::array kHints = {
     Hint{ENOTDIR, "a part of its path is not a directory"},
     Hint{ENOMEM, "the memory limit may be too low"},
     Hint{EAGAIN, "the limit of processes is reached: raise --pids"},
-    Hint{EPERM, "the file system may be mounted nosuid or noexec, or a rule of the host forbids it"},
+    Hint{EPERM,
+         "the file system may be mounted nosuid or noexec, or a rule of the host forbids it"},
 };
 
 std::string hint_for(int error) {
@@ -51,8 +52,8 @@ Error exec_error(const plan::Plan& plan, const launch::Message& failed) {
     error.action += ": its interpreter " + shown(interpreter) + " is missing inside the sandbox";
     error.hint = "install it, or show it to the sandbox with --ro";
   } else if (failed.error == 0) {
-    error.action += ": it was killed by signal " + std::to_string(failed.value) +
-                    " while the kernel loaded it";
+    error.action +=
+        ": it was killed by signal " + std::to_string(failed.value) + " while the kernel loaded it";
     error.hint = "the file may be damaged, or too large for the limits";
   }
   return error;

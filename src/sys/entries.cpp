@@ -66,8 +66,8 @@ Result<Fd> open_directory_beneath(const Fd& directory, const char* path) {
 }
 
 Result<void> create_file_at(const Fd& directory, const char* name, std::string_view content) {
-  const Fd file(::openat(directory.get(), name,
-                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Fd file(
+      ::openat(directory.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) {
     return errno_error("make the file " + shown(name), call_on("openat", name, "O_CREAT|O_EXCL"));
   }

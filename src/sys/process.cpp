@@ -33,9 +33,8 @@ Result<Fd> pidfd_open(pid_t pid) {
 Result<bool> pidfd_send_signal(const Fd& pidfd, int signal) {
   if (::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) == 0) return true;
   if (errno == ESRCH) return false;
-  return errno_error(
-      "signal a process",
-      "pidfd_send_signal(" + std::to_string(pidfd.get()) + ", " + std::to_string(signal) + ")");
+  return errno_error("signal a process", "pidfd_send_signal(" + std::to_string(pidfd.get()) + ", " +
+                                             std::to_string(signal) + ")");
 }
 
 Result<std::optional<Reaped>> waitid(const Fd& pidfd) {
@@ -77,7 +76,7 @@ Result<void> sigaction_set(int signal, Disposition disposition) {
   action.sa_handler = disposition == Disposition::Ignore ? SIG_IGN : SIG_DFL;
   if (::sigaction(signal, &action, nullptr) == 0) return {};
   return errno_error("set what signal " + std::to_string(signal) + " does",
-                call_on("sigaction", signal));
+                     call_on("sigaction", signal));
 }
 
 bool is_ignored(int signal) {
@@ -85,13 +84,14 @@ bool is_ignored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-void stop_self() { ::kill(::getpid(), SIGSTOP); }
+void stop_self() {
+  ::kill(::getpid(), SIGSTOP);
+}
 
 Result<void> getrandom(std::span<std::byte> bytes) {
   // Up to 256 bytes come whole or not at all.
   if (::getrandom(bytes.data(), bytes.size(), 0) >= 0) return {};
-  return errno_error("draw random bytes",
-                "getrandom(" + std::to_string(bytes.size()) + ")");
+  return errno_error("draw random bytes", "getrandom(" + std::to_string(bytes.size()) + ")");
 }
 
 }  // namespace mayfly::sys

@@ -17,7 +17,8 @@ namespace mayfly::sys {
 // A descriptor of a process, close-on-exec; readable once the process has ended. (5.3)
 [[nodiscard]] Result<Fd> pidfd_open(pid_t pid);
 
-// A process that was reaped already is no failure: the answer is false, since nobody got the signal.
+// A process that was reaped already is no failure: the answer is false, since nobody got the
+// signal.
 [[nodiscard]] Result<bool> pidfd_send_signal(const Fd& pidfd, int signal);
 
 // How a child ended, as waitid tells it.

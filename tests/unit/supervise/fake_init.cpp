@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,7 +43,9 @@ std::string describe_end(const supervise::End& end) {
 
 }  // namespace
 
-void Script::say(launch::Message message) { say_bytes(&message, sizeof message); }
+void Script::say(launch::Message message) {
+  say_bytes(&message, sizeof message);
+}
 
 void Script::say_bytes(const void* bytes, std::size_t size) {
   if (::send(socket_, bytes, size, MSG_NOSIGNAL) < 0) ::_exit(launch::kInitOrphan);
@@ -54,7 +57,9 @@ int Script::next_signal() {
   return message.kind == launch::Kind::Signal ? static_cast<int>(message.value) : -1;
 }
 
-void Script::signal_supervisor(int signal) { ::kill(::getppid(), signal); }
+void Script::signal_supervisor(int signal) {
+  ::kill(::getppid(), signal);
+}
 
 void Script::hang() {
   for (;;)
@@ -69,22 +74,25 @@ std::string watch_here(const Scene& scene, const std::function<int(Script&)>& sc
   Result<Fd> signals = supervise::take_signals();
   int ends[2];
   if (!signals || ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return "?";
+  supervise::Relay relay;
+  if (scene.relay) scene.relay(relay);
   launch::Sandbox sandbox;
   sandbox.socket = Fd(ends[0]);
   const pid_t pid = ::fork();
   if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::close(ends[0]);
     Script actor(ends[1]);
     ::_exit(script(actor));
   }
   ::close(ends[1]);
+  for (const int fd : scene.task_ends)
+    ::close(fd);
   sandbox.init_pid = pid;
   sandbox.init_pidfd = sys::pidfd_open(pid).value();
   if (!scene.cgroup.empty()) {
     sandbox.cgroup = Fd(::open(scene.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   }
-  supervise::Relay relay;
-  if (scene.relay) scene.relay(relay);
   Fd caller;
   if (scene.caller != 0) caller = sys::pidfd_open(scene.caller).value();
 

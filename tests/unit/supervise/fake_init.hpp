@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "launch/launch.hpp"
 #include "launch/protocol.hpp"
@@ -38,16 +39,17 @@ class Script {
 
 // How a test differs from the plain case: no caller, no TTL, a grace period of 5 s.
 struct Scene {
-  std::int64_t ttl_ms = 0;    // 0: none
+  std::int64_t ttl_ms = 0;  // 0: none
   std::int64_t grace_ms = 5000;
   std::int64_t setup_ms = 10'000;
   std::int64_t teardown_ms = 10'000;
   std::int64_t chores_ms = 0;  // 0: none
   bool linger = false;
   bool keep_running = false;
-  pid_t caller = 0;            // 0: nobody
-  std::string cgroup{};        // a directory that plays the cgroup
+  pid_t caller = 0;      // 0: nobody
+  std::string cgroup{};  // a directory that plays the cgroup
   std::function<void(supervise::Relay&)> relay{};
+  std::vector<int> task_ends{};  // closed once the fake init has them
 };
 
 // Runs the loop against a fake init, in a process of its own. The answer, on one line: reason,

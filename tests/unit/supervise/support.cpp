@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ std::string in_child(const std::function<std::string()>& body) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
   if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::close(ends[0]);
     const std::string text = body();
     const ssize_t put = ::write(ends[1], text.data(), text.size());
@@ -58,7 +60,9 @@ std::string in_child(const std::function<std::string()>& body) {
 }
 
 Child::Child(const std::function<int()>& body) : pid_(::fork()) {
-  if (pid_ == 0) ::_exit(body());
+  if (pid_ != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::_exit(body());
 }
 
 Child::~Child() {
@@ -113,7 +117,9 @@ bool exists(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0;
 }
 
-void sleep_ms(int milliseconds) { ::usleep(static_cast<unsigned>(milliseconds) * 1000); }
+void sleep_ms(int milliseconds) {
+  ::usleep(static_cast<unsigned>(milliseconds) * 1000);
+}
 
 void skip(const std::string& why) {
   MESSAGE("not run: " << why);

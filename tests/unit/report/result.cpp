@@ -1,0 +1,151 @@
+#include "report/result.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "../supervise/support.hpp"
+
+using namespace mayfly;
+using namespace mayfly::test;
+using nlohmann::json;
+using supervise::Outcome;
+using supervise::Reason;
+
+namespace {
+
+Outcome full_outcome() {
+  Outcome outcome;
+  outcome.reason = Reason::Cancelled;
+  outcome.code = 143;
+  outcome.signal = 15;
+  outcome.started = true;
+  outcome.clean = false;
+  outcome.unclean_why = "why";
+  outcome.usage.wall_ns = {.value = 18446744073709551615u, .why_not = {}};
+  outcome.usage.user_ns = {.value = 5, .why_not = "partly"};
+  outcome.usage.peak_pids = {.value = {}, .why_not = "no controller"};
+  outcome.proof.init_reaped = true;
+  outcome.proof.populated = {.value = 0, .why_not = {}};
+  outcome.notes = {{.what = "pids", .enforcement = plan::Enforcement::Approximated, .how = "x"}};
+  outcome.id = "abc";
+  outcome.name = "build";
+  outcome.labels = {{"job", "17"}};
+  return outcome;
+}
+
+std::vector<std::string> keys(const json& object) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : object.items())
+    names.push_back(key);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("result: the documented members, whatever the end") {
+  Outcome failed;
+  failed.error = Error{.kind = ErrorKind::HostUnsupported,
+                       .sys_errno = EPERM,
+                       .action = "make namespaces",
+                       .call = "clone3()",
+                       .hint = "see doctor"};
+  const json full = json::parse(report::result_json(full_outcome()));
+  const json bare = json::parse(report::result_json(failed));
+  const std::vector<std::string> members = {"clean",  "code",    "error",       "ev",    "id",
+                                            "labels", "name",    "notes",       "proof", "reason",
+                                            "signal", "started", "unclean_why", "usage", "v"};
+  CHECK(keys(full) == members);
+  CHECK(keys(bare) == members);
+
+  CHECK(full["v"] == 1);
+  CHECK(full["ev"] == "result");
+  CHECK(full["reason"] == "cancelled");
+  CHECK(full["code"] == 143);
+  CHECK(full["signal"] == 15);
+  CHECK(full["started"] == true);
+  CHECK(full["clean"] == false);
+  CHECK(full["unclean_why"] == "why");
+  CHECK(full["error"].is_null());
+  CHECK(full["usage"]["wall_ns"] == 18446744073709551615u);
+  CHECK(full["usage"]["user_ns"] == 5);
+  CHECK(full["usage"]["user_ns_why"] == "partly");
+  CHECK(full["usage"]["peak_pids"].is_null());
+  CHECK(full["usage"]["peak_pids_why"] == "no controller");
+  CHECK(full["proof"] == json{{"init_reaped", true}, {"populated", 0}, {"layer_closed", false}});
+  CHECK(full["notes"] ==
+        json::array({{{"what", "pids"}, {"enforcement", "approximated"}, {"how", "x"}}}));
+  CHECK(full["labels"] == json{{"job", "17"}});
+
+  CHECK(bare["reason"] == "setup_failed");
+  CHECK(bare["signal"].is_null());
+  CHECK(bare["started"] == false);
+  CHECK(bare["unclean_why"].is_null());
+  CHECK(bare["error"] == json{{"kind", "host_unsupported"},
+                              {"action", "make namespaces"},
+                              {"call", "clone3()"},
+                              {"errno", EPERM},
+                              {"errno_name", "EPERM"},
+                              {"hint", "see doctor"}});
+  for (const char* usage : {"wall_ns", "user_ns", "system_ns", "peak_memory_bytes", "max_rss_bytes",
+                            "peak_pids", "layer_bytes", "layer_inodes"}) {
+    CAPTURE(usage);
+    CHECK(bare["usage"].at(usage).is_null());
+  }
+}
+
+TEST_CASE("result: an error without an errno, names that are no UTF-8") {
+  Outcome outcome;
+  outcome.name = "\xff\n";
+  outcome.labels = {{"\xc0", "\x01"}};
+  outcome.error = usage_error("do \xfe");
+  const std::string text = report::result_json(outcome);
+  CHECK(text.find('\n') == std::string::npos);
+  const json read = json::parse(text);
+  CHECK(read["name"] == "\xEF\xBF\xBD\n");
+  CHECK(read["labels"] == json{{"\xEF\xBF\xBD", "\x01"}});
+  CHECK(read["error"]["action"] == "do \xEF\xBF\xBD");
+  CHECK(read["error"]["errno"].is_null());
+  CHECK(read["error"]["errno_name"].is_null());
+}
+
+TEST_CASE("result file: whole or not at all, and nothing is left beside it") {
+  const TempDir dir;
+  const std::string path = dir / "result.json";
+  write_text(path, std::string(100'000, 'x'));
+  REQUIRE(report::check_result_file(path));
+  REQUIRE(report::write_result_file(path, full_outcome()));
+  CHECK(read_text(path) == report::result_json(full_outcome()) + "\n");
+  // A link is replaced, not written through.
+  write_text(dir / "precious", "keep");
+  ::unlink(path.c_str());
+  REQUIRE(::symlink((dir / "precious").c_str(), path.c_str()) == 0);
+  REQUIRE(::symlink((dir / "precious").c_str(), (path + ".abc.tmp").c_str()) == 0);
+  REQUIRE(report::write_result_file(path, full_outcome()));
+  CHECK(read_text(dir / "precious") == "keep");
+  CHECK(json::parse(read_text(path))["id"] == "abc");
+  CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 2);
+}
+
+TEST_CASE("result file: what cannot be written is said before the start") {
+  const TempDir dir;
+  const auto checked = [](const std::string& path) {
+    const Result<void> result = report::check_result_file(path);
+    return result ? "fine" : describe(result.error());
+  };
+  CHECK(checked(dir / "new") == "fine");
+  CHECK(checked(dir.path()) == "cannot write the result to " + dir.path() + ": it is a directory");
+  CHECK(checked(dir / "none/x") == "cannot write the result to " + (dir / "none/x") +
+                                       ": faccessat(" + (dir / "none") +
+                                       ", W_OK): No such file or directory (ENOENT)");
+  CHECK(checked("relative") == "fine");
+  const Result<void> failed = report::write_result_file(dir / "none/x", full_outcome());
+  REQUIRE_FALSE(failed);
+  CHECK(describe(failed.error()) == "cannot write the result to " + (dir / "none/x") + ": open(" +
+                                        (dir / "none/x.abc.tmp") +
+                                        ", O_CREAT|O_EXCL): No such file or directory (ENOENT)");
+}
