@@ -72,7 +72,11 @@ Result<RuntimeDir> RuntimeDir::open(const std::string& path) {
   if (!fd && fd.error().sys_errno == ENOENT) {
     Result<void> made = sys::mkdir(path, 0700);
     // Another start of ours may be making it right now.
-    if (!made && made.error().sys_errno != EEXIST) return std::move(made).error();
+    if (!made && made.error().sys_errno != EEXIST) {
+      Error error = std::move(made).error();
+      error.hint = "set XDG_RUNTIME_DIR to a directory that you can write to, or unset it";
+      return error;
+    }
     fd = sys::open_directory_at(AT_FDCWD, path.c_str());
   }
   if (!fd && (fd.error().sys_errno == ELOOP || fd.error().sys_errno == ENOTDIR)) {

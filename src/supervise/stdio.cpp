@@ -17,6 +17,8 @@
 namespace mayfly::supervise {
 namespace {
 
+constexpr long kPipefsMagic = 0x50495045;  // include/uapi/linux/magic.h
+
 constexpr std::array kNames = {"stdin", "stdout", "stderr"};
 constexpr std::array kRemedies = {
     "give it a pipe or a file (< FILE), or use --stdin null",
@@ -85,17 +87,25 @@ Error refusal(const Source& source, const Kind& kind) {
   return usage_error("give " + words + " to the task: it is " + kind.words, kRemedies[at]);
 }
 
+// /dev/stdout and its like open the pipe anew by its inode, whose owner is the caller. A task with
+// an id of its own is let in as far as the descriptor goes: to read its stdin, to write the others.
+// Anonymous pipes only: nobody else can name them. One that we may not change stays as it is.
+void let_reopen(int fd, int number) {
+  struct statfs file_system {};
+  struct stat info {};
+  if (::fstatfs(fd, &file_system) != 0 || file_system.f_type != kPipefsMagic) return;
+  if (::fstat(fd, &info) != 0) return;
+  static_cast<void>(::fchmod(fd, (info.st_mode & 07777) | (number == 0 ? 0044 : 0022)));
+}
+
 Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& stdio) {
   const Kind kind = classify(source.fd, rules);
-  switch (kind.treatment) {
-    case Treatment::Pass:
-      return source.fd;
-    case Treatment::Relay:
-      return relay_through_pipe(source.fd, source.number, stdio);
-    case Treatment::Refuse:
-      break;
-  }
-  return refusal(source, kind);
+  if (kind.treatment == Treatment::Refuse) return refusal(source, kind);
+  const int fd = kind.treatment == Treatment::Pass
+                     ? source.fd
+                     : TRY(relay_through_pipe(source.fd, source.number, stdio));
+  if (rules.own_ids) let_reopen(fd, source.number);
+  return fd;
 }
 
 }  // namespace

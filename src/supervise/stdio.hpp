@@ -28,6 +28,7 @@ struct Kind {
 struct StdioRules {
   bool landlock = false;         // a regular file cannot be reopened
   bool unsafe_terminal = false;  // --unsafe-tty
+  bool own_ids = false;          // the task's ids are not the caller's
 };
 
 // Opens /dev/null for each of 0-2 that is closed. Call it before anything else is opened: the next

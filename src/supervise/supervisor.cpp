@@ -103,8 +103,9 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
   signals_ = TRY(take_signals());
   plan_ = TRY(plan::make_plan(spec_, facts_, caller_env));
   outcome_.notes = plan_.notes;
-  stdio_ = TRY(prepare_stdio(
-      spec_, {.landlock = plan_.landlock_abi > 0, .unsafe_terminal = spec_.unsafe.unsafe_tty}));
+  stdio_ = TRY(prepare_stdio(spec_, {.landlock = plan_.landlock_abi > 0,
+                                     .unsafe_terminal = spec_.unsafe.unsafe_tty,
+                                     .own_ids = plan_.ids.range}));
   directory_ = TRY(RuntimeDir::open(facts_.runtime_dir));
   outcome_.id = spec_.name.empty() ? TRY(random_id()) : spec_.name;
   if (!spec_.name.empty()) {
