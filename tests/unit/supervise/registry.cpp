@@ -75,7 +75,8 @@ TEST_CASE("registry: the runtime directory is made private, and judged") {
                         "cannot use the runtime directory " + (top / "open") +
                         ": others may enter it | " + "chmod 700 " + (top / "open") + "\n" +
                         "cannot make the directory " + none + ": mkdir(" + none +
-                        "): No such file or directory (ENOENT) | ");
+                        "): No such file or directory (ENOENT) | set XDG_RUNTIME_DIR to a "
+                        "directory that you can write to, or unset it");
   }
 }
 
