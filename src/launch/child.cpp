@@ -27,42 +27,50 @@ class ChildHalf {
   int run() noexcept {
     raw::close(p_.socket_parent);
     raw::umask(0);
-    step(Step::ParentDeath, die_with_parent());
-    step(Step::Clone, wait_for_go());
-    if (p_.unshare_cgroup) step(Step::Cgroup, fault_of(raw::unshare(CLONE_NEWCGROUP)));
-    step(Step::User, isolate::user_ns::enter(p_.user_ns));
-    if (p_.user_ns.change) step(Step::ParentDeath, die_with_parent());  // an id change clears it
+    step(Step::ParentDeath, [&] { return die_with_parent(); });
+    step(Step::Clone, [&] { return wait_for_go(); });
+    if (p_.unshare_cgroup) step(Step::Cgroup, [] { return unshare_cgroup(); });
+    step(Step::User, [&] { return isolate::user_ns::enter(p_.user_ns); });
+    // An id change clears it.
+    if (p_.user_ns.change) step(Step::ParentDeath, [&] { return die_with_parent(); });
 
-    step(Step::Layer, isolate::root::make_private());
-    step(Step::Layer, isolate::layer::enter(p_.layer, &layer_));
-    step(Step::LayerXattr, isolate::layer::try_xattr());
-    step(Step::Mount, isolate::mounts::enter(p_.mounts, &root_));
+    step(Step::Layer, [] { return isolate::root::make_private(); });
+    step(Step::Layer, [&] { return isolate::layer::enter(p_.layer, &layer_); });
+    step(Step::LayerXattr, [] { return isolate::layer::try_xattr(); });
+    step(Step::Mount, [&] { return isolate::mounts::enter(p_.mounts, &root_); });
     if (p_.ban_user_namespaces) {
-      step(Step::UserNamespaceBan, isolate::rights::ban_user_namespaces(root_));
-      step(Step::UserNamespaceProof, isolate::rights::prove_ban());
+      step(Step::UserNamespaceBan, [&] { return isolate::rights::ban_user_namespaces(root_); });
+      step(Step::UserNamespaceProof, [] { return isolate::rights::prove_ban(); });
     }
-    step(Step::Mount, isolate::mounts::seal(p_.mounts, root_));
-    step(Step::PivotRoot, isolate::root::enter(root_));
-    step(Step::Marker, isolate::root::check_marker(root_));
-    step(Step::Layer, send_ready());
+    step(Step::Seal, [&] { return isolate::mounts::seal(p_.mounts, root_); });
+    step(Step::PivotRoot, [&] { return isolate::root::enter(root_); });
+    step(Step::Marker, [&] { return isolate::root::check_marker(root_); });
+    step(Step::Ready, [&] { return send_ready(); });
 
-    step(Step::Hostname, isolate::net::set_hostname(p_.hostname, p_.hostname_size));
-    step(Step::Loopback, isolate::net::loopback_up());
-    step(Step::Rlimit, isolate::rights::set_rlimits(*p_.rlimits));
-    if (p_.new_session_keyring) step(Step::Keyring, isolate::rights::new_session_keyring());
-    step(Step::Capabilities, isolate::rights::drop_capabilities(p_.capabilities));
-    if (p_.capabilities.change_ids) step(Step::ParentDeath, die_with_parent());
-    step(Step::NoNewPrivs, isolate::rights::no_new_privs());
-    step(Step::Landlock, isolate::landlock::enter(p_.landlock));
+    step(Step::Hostname, [&] { return isolate::net::set_hostname(p_.hostname, p_.hostname_size); });
+    step(Step::Loopback, [] { return isolate::net::loopback_up(); });
+    step(Step::Rlimit, [&] { return isolate::rights::set_rlimits(*p_.rlimits); });
+    if (p_.new_session_keyring) {
+      step(Step::Keyring, [] { return isolate::rights::new_session_keyring(); });
+    }
+    step(Step::Capabilities, [&] { return isolate::rights::drop_capabilities(p_.capabilities); });
+    if (p_.capabilities.change_ids) step(Step::ParentDeath, [&] { return die_with_parent(); });
+    step(Step::NoNewPrivs, [] { return isolate::rights::no_new_privs(); });
+    step(Step::Landlock, [&] { return isolate::landlock::enter(p_.landlock); });
     execute_init();
     return kExitCode;
   }
 
  private:
-  void step(Step name, Fault fault) noexcept {
-    if (!fault) return;
-    fail(socket_, name, fault);
+  template <class Action>
+  void step(Step name, Action action) noexcept {
+    if (p_.hooks.skips(name)) return;
+    Fault fault = action();
+    if (p_.hooks.fails(name)) fault = Fault{.error = EIO};
+    if (fault) fail(socket_, name, fault);
   }
+
+  static Fault unshare_cgroup() noexcept { return fault_of(raw::unshare(CLONE_NEWCGROUP)); }
 
   [[noreturn]] static void fail(int socket, Step name, Fault fault) noexcept {
     Message message;
@@ -127,8 +135,8 @@ class ChildHalf {
 
   void execute_init() noexcept {
     int image = p_.init_image;
-    const Fault placed = isolate::fds::enter(socket_, p_.supervisor, &image);
-    step(Step::Descriptors, placed);
+    step(Step::Descriptors, [&] { return isolate::fds::enter(socket_, p_.supervisor, &image); });
+    if (p_.hooks.fails(Step::ExecInit)) fail(kInitSocket, Step::ExecInit, Fault{.error = EIO});
     static constexpr const char* kArgv[] = {"mayfly-init", nullptr};
     static constexpr const char* kEnvp[] = {nullptr};
     fail(kInitSocket, Step::ExecInit, fault_of(raw::execveat(image, kArgv, kEnvp)));

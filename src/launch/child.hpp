@@ -12,6 +12,7 @@
 #include "isolate/mounts.hpp"
 #include "isolate/rights.hpp"
 #include "isolate/user_ns.hpp"
+#include "launch/test_hooks.hpp"
 #include "plan/plan.hpp"
 
 namespace mayfly::launch {
@@ -34,6 +35,7 @@ struct Prepared {
   bool new_session_keyring = false;
   isolate::rights::Capabilities capabilities;
   isolate::landlock::Prepared landlock;
+  TestHooks hooks;
 };
 
 // clone3's function. argument: const Prepared*. Returns only on failure, after it was reported.

@@ -128,13 +128,15 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
               .call = "setxattr(layer, \"user.mayfly\")",
               .hint = "Linux 6.6 or newer is needed",
               .kind = ErrorKind::HostUnsupported};
-    case Step::Skeleton:
     case Step::Mount:
+    case Step::Seal:
       return mount_words(plan, failed.index, failed.error);
     case Step::PivotRoot:
       return {.action = "enter the new root", .call = "pivot_root(\".\", \".\")", .hint = {}};
     case Step::Marker:
       return {.action = "prove that the new root was entered", .call = "statx(\"/\")", .hint = {}};
+    case Step::Ready:
+      return {.action = "hand the layer over to the supervisor", .call = "sendmsg", .hint = {}};
     case Step::Hostname:
       return {
           .action = "set the host name " + shown(plan.hostname), .call = "sethostname", .hint = {}};

@@ -124,6 +124,11 @@ Finished Process::finish() {
 
 Command::Command(std::vector<std::string> argv) : argv_(std::move(argv)) {}
 
+Command& Command::program(std::string path) {
+  argv_.front() = std::move(path);
+  return *this;
+}
+
 Command& Command::env(const std::string& name, std::string value) {
   env_[name] = std::move(value);
   return *this;

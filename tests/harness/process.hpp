@@ -69,6 +69,7 @@ class Command {
  public:
   explicit Command(std::vector<std::string> argv);
 
+  Command& program(std::string path);  // another program in the place of the first word
   Command& env(const std::string& name, std::string value);
   Command& unset(const std::string& name);
   Command& in(std::string bytes);       // through a pipe; otherwise stdin is /dev/null

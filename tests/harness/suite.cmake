@@ -7,7 +7,7 @@ function(mayfly_suite name)
   cmake_parse_arguments(suite "" "TIMEOUT" "SOURCES" ${ARGN})
   add_executable(${name}_tests ${suite_SOURCES})
   target_link_libraries(${name}_tests PRIVATE mayfly_harness)
-  add_dependencies(${name}_tests mayfly probe)
+  add_dependencies(${name}_tests mayfly mayfly-hooked probe)
   foreach(as root user)
     doctest_discover_tests(
       ${name}_tests
