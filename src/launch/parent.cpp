@@ -189,8 +189,8 @@ class Launch {
       TRY(isolate::cgroup::add(cgroup_, pid_));
     }
     Result<void> mapped = isolate::user_ns::from_parent(plan_.ids, range_.base, pid_);
-    // A child that was killed at birth has no /proc entry to write to: its death is the cause.
-    if (!mapped) return died() ? death() : mapped.error();
+    // A child that is on its way out has no /proc files that could be written: why it ends counts.
+    if (!mapped) return is_ending() ? last_words() : mapped.error();
     TRY(isolate::mounts::from_parent(p_.mounts, pid_));
     return send(Message{.kind = Kind::Go}, {});
   }
@@ -281,13 +281,7 @@ class Launch {
       std::copy(descriptors.begin(), descriptors.end(), reinterpret_cast<int*>(CMSG_DATA(rights)));
     }
     if (::sendmsg(socket_.get(), &header, MSG_NOSIGNAL) >= 0) return {};
-    if (errno == EPIPE || errno == ECONNRESET) {
-      // The child half said why before it ended, if it could.
-      const Result<Received> last = receive();
-      if (!last) return last.error();
-      if (last->message.kind == Kind::Failed) return step_error(plan_, last->message);
-      return death();
-    }
+    if (errno == EPIPE || errno == ECONNRESET) return last_words();
     return sys::errno_error("speak to the sandbox", "sendmsg");
   }
 
@@ -298,10 +292,21 @@ class Launch {
     return step_error(plan_, message);
   }
 
-  // Whether the child has ended; leaves it to be reaped.
-  bool died() {
-    pollfd watched = {.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
-    return ::poll(&watched, 1, 100) > 0;
+  // Whether the child has ended, or is about to: it waits for nothing but us, so it need not be
+  // given long.
+  bool is_ending() {
+    constexpr int kMilliseconds = 1000;
+    pollfd watched[2] = {{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+                         {.fd = pidfd_.get(), .events = POLLIN, .revents = 0}};
+    return ::poll(watched, 2, kMilliseconds) > 0;
+  }
+
+  // What the child half said before it ended, if it could say anything.
+  Error last_words() {
+    Result<Received> last = receive();
+    if (!last) return std::move(last).error();
+    if (last->message.kind == Kind::Failed) return step_error(plan_, last->message);
+    return death();
   }
 
   // The child ended without a word. Says how, and remembers a kill at birth.
