@@ -52,7 +52,7 @@ Result<Project> named_project(const spec::Spec& spec, const host::HostFacts& fac
     return usage_error("use " + shown(dir) + " as the project: it cannot be shown copy-on-write",
                        "name a directory with files, not the root or a place in /proc, /sys, /dev");
   }
-  return Project{.dir = std::move(dir), .why = "named by --project-dir"};
+  return Project{.dir = std::move(dir), .why = "named by --project"};
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& fa
   if (!why.empty()) {
     return Project{.dir = {},
                    .why = "no project: the working directory is " + shown(facts.working_dir) +
-                          " and " + why + "; --project-dir names one"};
+                          " and " + why + "; --project cow:DIR names one"};
   }
   return Project{.dir = facts.working_dir, .why = "the working directory"};
 }

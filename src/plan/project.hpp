@@ -17,9 +17,9 @@ struct Project {
   bool operator==(const Project&) const = default;
 };
 
-// The directory that --project-dir names, else the enclosing git work tree, else the working
+// The directory that --project MODE:DIR names, else the enclosing git work tree, else the working
 // directory. Never by itself: a home directory, what lies above one, or a directory of the system.
-// A relative --project-dir is taken from the working directory; it may name a home, but not "/" nor
+// A relative DIR is taken from the working directory; it may name a home, but not "/" nor
 // a place in the kernel's own file systems.
 [[nodiscard]] Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& facts);
 

@@ -59,7 +59,7 @@ TEST_CASE("homes, what is above them, and the system's directories are never tak
     const Project chosen = project(at(dir));
     CHECK(chosen.dir == "");
     CHECK(chosen.why.find("no project: the working directory is ") == 0);
-    CHECK(chosen.why.find("--project-dir") != std::string::npos);
+    CHECK(chosen.why.find("--project cow:DIR") != std::string::npos);
     return chosen.why;
   };
   CHECK(why("/home/alice").find("it is the home directory") != std::string::npos);
@@ -103,9 +103,9 @@ TEST_CASE("no working directory, --project none") {
         Project{.dir = "", .why = "no project: --project none"});
 }
 
-TEST_CASE("--project-dir names any directory but the root and the kernel's own") {
+TEST_CASE("--project MODE:DIR names any directory but the root and the kernel's own") {
   CHECK(project(at("/x"), named("/home/alice")) ==
-        Project{.dir = "/home/alice", .why = "named by --project-dir"});
+        Project{.dir = "/home/alice", .why = "named by --project"});
   CHECK(project(at("/x"), named("sub/../other/")).dir == "/x/other");
   CHECK(project(at("/x"), named("/usr/share")).dir == "/usr/share");
   CHECK(project(at(""), named("/abs")).dir == "/abs");
