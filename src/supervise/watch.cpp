@@ -121,7 +121,7 @@ Result<void> Watch::turn() {
   }
   if (polls_[kSignals].revents != 0) TRY(take_signals_sent());
   if (polls_[kCaller].revents != 0) TRY(handle(Event::CallerGone));
-  if (polls_[kEvents].revents != 0) check_cgroup();
+  if (polls_[kCgroupEvents].revents != 0) check_cgroup();
   request_.relay->handle(std::span(polls_).subspan(kFixedSlots), now_);
   return {};
 }
@@ -140,7 +140,7 @@ void Watch::collect_polls() {
   polls_[kCaller] = slot(!ending, request_.caller, POLLIN);
   polls_[kSignals] = slot(!killing, request_.signals, POLLIN);
   polls_[kTimer] = slot(timer_at_ != 0, &timer_, POLLIN);
-  polls_[kEvents] = slot(!cgroup_settled_, &events_, POLLPRI);
+  polls_[kCgroupEvents] = slot(!cgroup_settled_, &events_, POLLPRI);
   request_.relay->add_polls(polls_);
 }
 

@@ -75,7 +75,7 @@ class Watch {
   [[nodiscard]] End run();
 
  private:
-  enum Slot { kSocket, kInit, kCaller, kSignals, kTimer, kEvents, kFixedSlots };
+  enum Slot { kSocket, kInit, kCaller, kSignals, kTimer, kCgroupEvents, kFixedSlots };
 
   Result<void> turn();
   Result<void> wait();
