@@ -2,12 +2,12 @@
 
 #include <dirent.h>
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 namespace fs = std::filesystem;
@@ -15,10 +15,16 @@ namespace fs = std::filesystem;
 namespace harness {
 namespace {
 
-// Files of /proc vanish under the reader's hands: then they are empty.
+// Files of /proc vanish under the reader's hands: then they end where they were.
 std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 1; file && n > 0;) {
+    n = ::read(file.get(), buffer, sizeof buffer);
+    if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
+  }
+  return text;
 }
 
 std::vector<pid_t> all_pids() {
