@@ -8,22 +8,23 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 namespace fs = std::filesystem;
 
 namespace harness {
 namespace {
 
-// Files of /proc vanish under the reader's hands: then they are empty. (A filebuf would throw.)
+// Files of /proc vanish under the reader's hands: then they end where they were.
 std::string slurp(const std::string& path) {
-  std::string content;
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char chunk[4096];
-  for (;;) {
-    const ssize_t got = file ? ::read(file.get(), chunk, sizeof chunk) : 0;
-    if (got <= 0) return content;
-    content.append(chunk, static_cast<std::size_t>(got));
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 1; file && n > 0;) {
+    n = ::read(file.get(), buffer, sizeof buffer);
+    if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
   }
+  return text;
 }
 
 std::vector<pid_t> all_pids() {

@@ -75,7 +75,6 @@ TEST_CASE("--linger waits for background children, up to the TTL") {
   CHECK(waited.code == 0);
   CHECK(waited.out == "early\nlate\n");
 
-  // The main process had ended by itself, but the sandbox was cut short.
   const std::string marker = new_marker();
   const Ended cut = sh("/targets/probe hold \"$1\" & echo early; exit 3",
                        {"--linger", "--ttl", "500ms", "--grace", "0"}, {marker});

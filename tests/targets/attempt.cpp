@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <memory>
 
 #include "probe.hpp"
@@ -254,6 +255,22 @@ int open_as(const Words& words) {
   char byte = 0;
   if (flags == O_RDONLY) report("read", outcome(::read(fd, &byte, 1)));
   if (flags == O_WRONLY || flags == O_RDWR) report("write", outcome(::write(fd, "", 0)));
+  return 0;
+}
+
+int writable(const Words& directories) {
+  for (const std::string& directory : directories) {
+    std::error_code unreadable;  // what cannot be read is stepped over
+    const auto skip = std::filesystem::directory_options::skip_permission_denied;
+    std::filesystem::recursive_directory_iterator entries(directory, skip, unreadable);
+    for (; entries != end(entries); entries.increment(unreadable)) {
+      if (!entries->is_regular_file(unreadable) || entries->is_symlink(unreadable)) continue;
+      const int fd = ::open(entries->path().c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+      if (fd < 0) continue;
+      ::close(fd);
+      std::puts(entries->path().c_str());
+    }
+  }
   return 0;
 }
 

@@ -22,6 +22,7 @@ constexpr SubCommand kSubCommands[] = {
     {"call-ia32", probe::call_ia32},
     {"call-x32", probe::call_x32},
     {"open", probe::open_as},
+    {"writable", probe::writable},
     {"connect-unix", probe::connect_unix},
     {"connect-tcp", probe::connect_tcp},
     {"send-udp", probe::send_udp},

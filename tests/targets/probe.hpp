@@ -24,6 +24,7 @@ int call(const Words&);          // NAME ARG…: one system call
 int call_ia32(const Words&);     // NUMBER ARG…: through int 0x80
 int call_x32(const Words&);      // NUMBER ARG…: with the x32 bit
 int open_as(const Words&);       // PATH r|w|rw: open(2)
+int writable(const Words&);      // DIRECTORY…: every file below that opens for writing
 int connect_unix(const Words&);  // PATH or @ABSTRACT
 int connect_tcp(const Words&);   // ADDRESS PORT
 int send_udp(const Words&);      // ADDRESS PORT
