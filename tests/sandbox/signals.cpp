@@ -10,13 +10,14 @@
 using namespace harness;
 
 TEST_CASE("TERM, INT, HUP, QUIT, USR1, USR2 and WINCH to us reach the task") {
-  for (const auto& [signal, name] : {std::pair{SIGTERM, "TERM"},
-                                     {SIGINT, "INT"},
-                                     {SIGHUP, "HUP"},
-                                     {SIGQUIT, "QUIT"},
-                                     {SIGUSR1, "USR1"},
-                                     {SIGUSR2, "USR2"},
-                                     {SIGWINCH, "WINCH"}}) {
+  for (const auto& [signal, signal_name] : {std::pair{SIGTERM, "TERM"},
+                                            {SIGINT, "INT"},
+                                            {SIGHUP, "HUP"},
+                                            {SIGQUIT, "QUIT"},
+                                            {SIGUSR1, "USR1"},
+                                            {SIGUSR2, "USR2"},
+                                            {SIGWINCH, "WINCH"}}) {
+    const char* const name = signal_name;  // clang 14: a structured binding cannot be captured
     CAPTURE(name);
     const std::string trap = "trap 'echo got " + std::string(name) + "; exit 3' " + name + "\n";
     const Run trapped({}, {"/bin/sh", "-c", trap + "echo ready; while :; do sleep 0.05; done"});
