@@ -71,14 +71,21 @@ void remove_cgroup_of_floor(pid_t top) {
     }
 }
 
-// Kills what is left of `tops` and waits for it.
-void end_all(const std::vector<pid_t>& tops) {
+// Ends sandboxes and waits for them. mayfly is asked first, so that it leaves nothing; the floor
+// listens to no signal.
+void end_all(const Variant& variant, const std::vector<pid_t>& tops) {
+  const bool listens = variant.name.rfind("mayfly", 0) == 0;
   for (const pid_t pid : tops)
-    kill(pid, SIGKILL);
-  for (const pid_t pid : tops)
+    kill(pid, listens ? SIGTERM : SIGKILL);
+  for (const pid_t pid : tops) {
+    if (const int fd = listens ? open_pidfd(pid) : -1; fd >= 0) {
+      pollfd end = {.fd = fd, .events = POLLIN, .revents = 0};
+      if (poll(&end, 1, 10'000) == 0) kill(pid, SIGKILL);
+      close(fd);
+    }
     wait_code(pid);
-  for (const pid_t pid : tops)
     remove_cgroup_of_floor(pid);
+  }
 }
 
 // Milliseconds until every descriptor is readable, counted from `start`; -1 after 10 s.
@@ -100,7 +107,7 @@ Json teardown_once(const Variant& variant, int processes) {
   const pid_t top =
       spawn(plain ? Argv{"/usr/bin/setsid", "/bin/sh", "-c", script} : variant.with(command));
   if (!wait_for({top}, "sleep", static_cast<std::size_t>(processes))) {
-    end_all({top});
+    end_all(variant, {top});
     return missing("the processes did not start");
   }
   std::vector<pollfd> ends;
@@ -165,7 +172,7 @@ Json measure_memory(const std::vector<Variant>& variants) {
         sum < 0 ? missing("smaps_rollup of a process of the sandbox is not readable")
                 : Json{{"value", sum}};
     rows.push_back(row);
-    end_all({top});
+    end_all(*variant, {top});
   }
   return rows;
 }
@@ -203,7 +210,7 @@ Json measure_lateness(const Variant& mayfly, int sandboxes) {
   }
   const std::size_t overdue = live.size();
   for (const auto& [fd, entry] : live) {
-    end_all({entry.first});
+    end_all(mayfly, {entry.first});
     close(fd);
   }
   return {{"n", late.size()},
@@ -245,7 +252,7 @@ Json measure_growth(const std::vector<Variant>& variants, const std::vector<int>
       }
       rows.push_back(row);
     }
-    end_all(tops);
+    end_all(*variant, tops);
   }
   return rows;
 }

@@ -91,7 +91,7 @@ Json measure(const Request& request) {
   const bool small = options.quick || request.smoke;
   results["starts"] = measure_starts(variants, options.runs);
   if (!request.starts_only) {
-    results["throughput"] = measure_throughput(variants, request.smoke ? 0.3 : small ? 3 : 9);
+    results["throughput"] = measure_throughput(variants, request.smoke ? 0.1 : small ? 3 : 9);
     results["memory"] = measure_memory(variants);
     results["teardown"] = measure_teardown(variants, request.smoke ? 10 : 200);
     const Variant* mayfly = find(variants, "mayfly");
