@@ -94,7 +94,8 @@ Fault drop_capabilities(const Capabilities& wanted) noexcept {
     if (Fault fault = fault_of(drop_bounding_set(~0ULL))) return fault;
     return fault_of(set_capabilities(0, 0));
   }
-  ambient &= known_capabilities();
+  // Only a mask of all can name more than the kernel knows: asking costs a call for each.
+  if (wanted.keep != 0) ambient &= known_capabilities();
   if (Fault fault = fault_of(drop_bounding_set(~ambient))) return fault;
   if (wanted.change_ids) {
     if (Fault fault = fault_of(become_init(wanted))) return fault;
