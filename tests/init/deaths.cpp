@@ -59,10 +59,9 @@ struct OtherSupervisor {
     pid = fork();
     REQUIRE(pid >= 0);
     if (pid == 0) {
-      task.read.reset();
       Sandbox sandbox({.supervisor = watched_by_init});
       sandbox.expect(Kind::InitReady);
-      const Fd memfd = sealed_memfd(stubborn(deadline_ns).bytes());
+      const Fd memfd = sealed_memfd(stubborn(0).bytes());
       const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
       Message message;
       message.kind = Kind::Spawn;
@@ -70,6 +69,9 @@ struct OtherSupervisor {
       sandbox.send(message, {memfd.get(), null.get(), end, end});
       sandbox.expect(Kind::Started);
       task.write.reset();
+      if (read_line(task.read) != "stubborn\n") _exit(1);
+      task.read.reset();
+      if (deadline_ns != 0) sandbox.set_deadline(deadline_ns);
       const pid_t number = sandbox.pid();
       if (write(numbers.write.get(), &number, sizeof number) != sizeof number) _exit(1);
       if (then == Then::Stop) raise(SIGSTOP);
@@ -111,16 +113,18 @@ struct OtherSupervisor {
 TEST_CASE("init's own key turns: stubborn, detached and stopped descendants are gone") {
   Sandbox sandbox;
   sandbox.expect(Kind::InitReady);
-  const Fd output = sandbox.spawn(stubborn(300 * kMillisecond));
+  const Fd output = sandbox.spawn(stubborn(0));
   sandbox.expect(Kind::Started);
-  CHECK(read_all(output) == "stubborn\n");  // its end: nobody holds the pipe any more
+  CHECK(read_line(output) == "stubborn\n");
+  sandbox.set_deadline(100 * kMillisecond);
+  CHECK(read_all(output).empty());  // its end: nobody holds the pipe any more
   CHECK(sandbox.wait() == launch::kInitDeadline);
 }
 
 TEST_CASE("init's own key turns while the supervisor is stopped") {
   OtherSupervisor other(OtherSupervisor::Then::Stop, 300 * kMillisecond);
   const Fd init = open_pidfd(other.init_pid);
-  CHECK(read_all(other.output) == "stubborn\n");
+  CHECK(read_all(other.output).empty());
   CHECK(is_readable(init));
   int status = 0;
   REQUIRE(waitpid(other.pid, &status, WUNTRACED) == other.pid);
@@ -129,7 +133,6 @@ TEST_CASE("init's own key turns while the supervisor is stopped") {
 
 TEST_CASE("the supervisor is killed: everything is gone") {
   OtherSupervisor other(OtherSupervisor::Then::Wait, 0);
-  CHECK(read_line(other.output) == "stubborn\n");
   other.end();
   CHECK(read_all(other.output).empty());
 }
@@ -156,7 +159,6 @@ TEST_CASE("each way of learning of the supervisor's end is enough by itself") {
   }
   SUBCASE("the parent's death, with init stopped so that it cannot read anything") {
     OtherSupervisor other(OtherSupervisor::Then::Wait, 0, getpid());
-    CHECK(read_line(other.output) == "stubborn\n");
     REQUIRE(kill(other.init_pid, SIGSTOP) == 0);
     other.end();
     CHECK(read_all(other.output).empty());
@@ -185,22 +187,25 @@ TEST_CASE("without a supervisor to watch init does not start") {
   CHECK(sandbox.wait() == launch::kInitBroken);
 }
 
-TEST_CASE("a new deadline replaces the old: earlier, later or none") {
+TEST_CASE("a new deadline replaces the old: none, later or earlier") {
   Sandbox sandbox;
   sandbox.expect(Kind::InitReady);
-  const Fd output = sandbox.spawn(stubborn(200 * kMillisecond));
-  Message message;
-  message.kind = Kind::Deadline;
-  message.value = 0;
-  sandbox.send(message);
+  const Fd output = sandbox.spawn(stubborn(3000 * kMillisecond));
+  sandbox.set_deadline(0);
   CHECK(read_line(output) == "stubborn\n");
-  CHECK_FALSE(is_readable(sandbox.pidfd(), 500));
-  message.value = 3'600'000 * kMillisecond;
-  sandbox.send(message);
+  CHECK_FALSE(is_readable(sandbox.pidfd(), 3500));
+  sandbox.set_deadline(3'600'000 * kMillisecond);
   CHECK_FALSE(is_readable(sandbox.pidfd(), 100));
-  message.value = 1;
-  sandbox.send(message);
+  sandbox.set_deadline(1);
   CHECK(sandbox.wait() == launch::kInitDeadline);
+}
+
+TEST_CASE("the deadline in a spawn request is init's key by itself") {
+  Sandbox sandbox;
+  sandbox.expect(Kind::InitReady);
+  const Fd output = sandbox.spawn(stubborn(100 * kMillisecond));
+  CHECK(sandbox.wait() == launch::kInitDeadline);
+  (void)read_all(output);  // ends
 }
 
 TEST_CASE("when the main task ends, what it left in the background is killed") {
@@ -214,10 +219,11 @@ TEST_CASE("tasks that fork without end do not keep init from its key") {
   sandbox.expect(Kind::InitReady);
   Spawn request;
   request.argv = {target(), "churn"};
-  request.header.deadline_ns = 500 * kMillisecond;
   const Fd output = sandbox.spawn(request);
   sandbox.expect(Kind::Started);
-  CHECK(read_all(output) == "churn\n");
+  CHECK(read_line(output) == "churn\n");
+  sandbox.set_deadline(300 * kMillisecond);
+  CHECK(read_all(output).empty());
   CHECK(sandbox.wait() == launch::kInitDeadline);
 }
 
@@ -265,9 +271,9 @@ TEST_CASE("a task that is stopped does not keep init from its key") {
   sandbox.expect(Kind::InitReady);
   Spawn request;
   request.argv = {"/bin/sh", "-c", "kill -STOP $$"};
-  request.header.deadline_ns = 300 * kMillisecond;
   const Fd output = sandbox.spawn(request);
   sandbox.expect(Kind::Started);
+  sandbox.set_deadline(100 * kMillisecond);
   CHECK(sandbox.wait() == launch::kInitDeadline);
   CHECK(read_all(output).empty());
 }

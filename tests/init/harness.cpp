@@ -272,6 +272,13 @@ void Sandbox::spawn_memfd(const Fd& memfd, std::uint32_t slot) {
   send(message, {memfd.get(), null.get(), null.get(), null.get()});
 }
 
+void Sandbox::set_deadline(std::int64_t nanoseconds) {
+  Message message;
+  message.kind = Kind::Deadline;
+  message.value = nanoseconds;
+  send(message);
+}
+
 Message Sandbox::receive() {
   REQUIRE_MESSAGE(is_readable(socket_), "init says nothing");
   Message message;

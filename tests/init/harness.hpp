@@ -89,7 +89,10 @@ class Sandbox {
   // Sends a request; the task's stdout and stderr are the read end that it returns.
   Fd spawn(const Spawn& request, std::uint32_t slot = launch::kMainSlot);
   void spawn_memfd(const Fd& memfd, std::uint32_t slot = launch::kMainSlot);
-  // The next message, whatever it is. end_of_file: true instead of a failure where there is none.
+  // Arms init's key anew. Tests that need the task to come this far first do not put a deadline
+  // into its spawn: on a busy machine that would be a race.
+  void set_deadline(std::int64_t nanoseconds);
+  // The next message, whatever it is.
   Message receive();
   Message expect(Kind kind);
   [[nodiscard]] bool is_at_end();
