@@ -37,7 +37,8 @@ struct Range {
 
 // Ids during the set-up, inside: root of a mapped range, or the one mapped id.
 struct Prepared {
-  bool change = false;  // a range is mapped: become its id 0 and drop all groups
+  bool change = false;       // a range is mapped: become its id 0
+  bool drop_groups = false;  // where setgroups is not denied
 };
 
 [[nodiscard]] Fault enter(const Prepared& prepared) noexcept;

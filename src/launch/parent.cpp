@@ -107,7 +107,7 @@ class Launch {
     p_.layer = isolate::layer::prepare(plan_.layer_bytes, plan_.layer_inodes);
     p_.landlock = isolate::landlock::prepare(plan_.landlock_abi);
     p_.hooks = TestHooks::from_environment();
-    p_.user_ns.change = plan_.ids.range;
+    p_.user_ns = {.change = plan_.ids.range, .drop_groups = !plan_.ids.deny_setgroups};
     p_.hostname = plan_.hostname.c_str();
     p_.hostname_size = plan_.hostname.size();
     p_.rlimits = &plan_.rlimits;
