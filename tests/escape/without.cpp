@@ -44,7 +44,8 @@ TEST_CASE("the masks alone keep /proc/keys and /proc/key-users from being read")
   CHECK(output(attack, {Step::Seal}) == "read\n");
 }
 
-TEST_CASE("the filter and the ban each keep user namespaces away, and without both there are some") {
+TEST_CASE(
+    "the filter and the ban each keep user namespaces away, and without both there are some") {
   const char* attack = "/usr/bin/unshare -U /bin/sh -c 'echo inside' 2>/dev/null; :";
   const Steps no_ban = {Step::UserNamespaceBan, Step::UserNamespaceProof};
   CHECK(output(attack, {}).empty());
