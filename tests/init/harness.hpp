@@ -21,7 +21,7 @@ using launch::SpawnHeader;
 using launch::Step;
 
 // No check here asserts a short time. This is when a test gives up.
-inline constexpr int kPatienceMs = 60'000;
+inline constexpr int kPatienceMs = 300'000;
 
 // Paths of the programs that the sandboxes execute, readable for every user.
 [[nodiscard]] const std::string& target();   // target_look.cpp
