@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,12 @@ Fd open_anew(int fd, Direction direction) {
   return Fd(::open(path.c_str(), access | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
+// A terminal's slave side. Opening a master anew would make another terminal.
+bool is_terminal(int fd) {
+  unsigned number = 0;
+  return ::isatty(fd) == 1 && ::ioctl(fd, TIOCGPTN, &number) != 0;
+}
+
 bool in_background(int terminal) {
   const pid_t foreground = ::tcgetpgrp(terminal);
   return foreground >= 0 && foreground != ::getpgrp();
@@ -49,7 +56,7 @@ Endpoint Endpoint::borrow(int fd, Direction direction) {
   if (::fstat(fd, &info) != 0) return endpoint;
   if (S_ISSOCK(info.st_mode)) endpoint.kind_ = Kind::Socket;
   if (S_ISREG(info.st_mode)) endpoint.kind_ = Kind::NonBlocking;
-  if (S_ISFIFO(info.st_mode) || (S_ISCHR(info.st_mode) && ::isatty(fd) == 1)) {
+  if (S_ISFIFO(info.st_mode) || (S_ISCHR(info.st_mode) && is_terminal(fd))) {
     if (Fd anew = open_anew(fd, direction)) return own(std::move(anew));
   }
   return endpoint;

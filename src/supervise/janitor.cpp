@@ -164,8 +164,8 @@ Verdict judge_entry(const RuntimeDir& directory, const std::string& id, const Gc
   return removed ? std::move(*removed) : verdict(Fate::Kept, describe(removed.error()));
 }
 
-// A cgroup with a random name of ours, no entry, nobody in it, and old enough that no start can be
-// about to use it.
+// A cgroup with a random name of ours, no entry, nobody in it, and nobody who holds its lock. Locks
+// it, so that it stays so as long as `cgroup` is open.
 Result<bool> is_orphan(const RuntimeDir& directory, const Fd& cgroup, const std::string& id,
                        std::int64_t age_ns) {
   struct stat info {};
@@ -173,6 +173,7 @@ Result<bool> is_orphan(const RuntimeDir& directory, const Fd& cgroup, const std:
   const sys::Identity identity = TRY(sys::fstat(cgroup, id));
   const bool old = realtime_ns() - identity.changed_ns >= age_ns;
   if (!old || identity.owner != ::geteuid()) return false;
+  if (!TRY(sys::try_lock(cgroup, id))) return false;
   const Fd events = TRY(open_events(cgroup));
   return TRY(read_populated(events)) == 0;
 }

@@ -35,12 +35,13 @@ struct GcRequest {
   std::vector<std::string> cgroup_parents;   // where cgroups without an entry are looked for
   std::size_t most = SIZE_MAX;               // entries, and cgroups of each parent, looked at
   std::int64_t patience_ns = 2'000'000'000;  // for killed processes to be gone, per cgroup
-  // A younger cgroup without an entry may belong to a start that is under way.
-  std::int64_t orphan_age_ns = 60'000'000'000;
+  // A younger cgroup may belong to a start that has not come to lock it.
+  std::int64_t orphan_age_ns = 1'000'000'000;
 };
 
-// Goes through all entries, then through the parents: a run that ended within its first 100 ms has
-// no entry (see supervisor.cpp), so a killed one may leave an empty cgroup with a random name.
+// Goes through all entries, then through the parents: in its first 100 ms a run has no entry (see
+// supervisor.cpp), so one that is killed then leaves an empty cgroup with a random name. The
+// cgroup's own lock (src/isolate/cgroup.cpp) tells it from one that is in use.
 [[nodiscard]] Result<std::vector<Verdict>> collect(const RuntimeDir& directory,
                                                    const GcRequest& request);
 

@@ -18,12 +18,12 @@ using enum Action;
 constexpr std::array<std::array<Action, kStates>, kEvents> kTable = {{
     // clang-format off
     //                Starting     Running    Lingering  Ending       Killing
-    /* Started     */ {MarkStarted, Lose,      Kill,      MarkStarted, MarkStarted},
-    /* ExecFailed  */ {FailExec,    Lose,      Kill,      Kill,        Ignore},
-    /* Exited      */ {FailSetup,   TakeExit,  Kill,      Kill,        Ignore},
+    /* Started     */ {MarkStarted, Lose,      Lose,      MarkStarted, MarkStarted},
+    /* ExecFailed  */ {FailExec,    Lose,      Lose,      Kill,        Ignore},
+    /* Exited      */ {FailSetup,   TakeExit,  Lose,      Kill,        Ignore},
     /* Drained     */ {FailSetup,   Lose,      Kill,      Kill,        Ignore},
-    /* Failed      */ {FailSetup,   Lose,      Kill,      Kill,        Ignore},
-    /* Lost        */ {FailSetup,   Lose,      Kill,      Kill,        Ignore},
+    /* Failed      */ {FailSetup,   Lose,      Lose,      Kill,        Ignore},
+    /* Lost        */ {FailSetup,   Lose,      Lose,      Kill,        Ignore},
     /* TtlPassed   */ {Terminate,   Terminate, Terminate, Ignore,      Ignore},
     /* SetupPassed */ {FailSetup,   Ignore,    Ignore,    Ignore,      Ignore},
     /* GracePassed */ {Ignore,      Ignore,    Ignore,    Kill,        Ignore},

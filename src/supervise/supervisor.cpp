@@ -1,6 +1,7 @@
 #include "supervise/supervisor.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,25 +39,39 @@ constexpr std::int64_t kChoresAfter = 100'000'000;
 // Times are added up in 63 bits of nanoseconds: a hundred years is for ever.
 constexpr std::int64_t kLongest = std::int64_t{100} * 365 * 86'400 * 1'000'000'000;
 
+Outcome unstarted(const spec::Spec& spec) {
+  const std::string why = "the sandbox was never started";
+  Outcome outcome;
+  outcome.name = spec.name;
+  outcome.labels = spec.labels;
+  outcome.usage = unmeasured_usage(why);
+  outcome.proof.populated.why_not = why;
+  return outcome;
+}
+
+void fail(Outcome& outcome, Error error) {
+  outcome.reason =
+      error.kind == ErrorKind::HostUnsupported ? Reason::HostUnsupported : Reason::SetupFailed;
+  outcome.code = exit_code(outcome.reason, 0);
+  outcome.error = std::move(error);
+}
+
 class Run final : public WatchListener {
  public:
   Run(const spec::Spec& spec, const host::HostFacts& facts, Observer& observer)
-      : spec_(spec), facts_(facts), observer_(observer) {
-    outcome_.name = spec.name;
-    outcome_.labels = spec.labels;
-  }
+      : spec_(spec), facts_(facts), observer_(observer), outcome_(unstarted(spec)) {}
 
   Outcome go(const std::vector<std::string>& caller_env) {
     const std::int64_t began = sys::boottime_ns();
     Result<void> prepared = prepare(caller_env);
     if (!prepared) {
-      fail(std::move(prepared).error());
+      fail(outcome_, std::move(prepared).error());
     } else if (!cancelled_early()) {
       Result<void> launched = launch();
       if (launched) {
         watch(began);
       } else {
-        fail(std::move(launched).error());
+        fail(outcome_, std::move(launched).error());
       }
     }
     observer_.ended(outcome_);
@@ -73,7 +88,6 @@ class Run final : public WatchListener {
   bool cancelled_early();
   Result<void> launch();
   void watch(std::int64_t began);
-  void fail(Error error);
   void conclude(End& end);
   void let_go();
   [[nodiscard]] Record record() const;
@@ -125,7 +139,8 @@ bool Run::cancelled_early() {
   while (polls[0].revents != 0 && by == 0) {
     const Result<int> signal = sys::read_signal(signals_);
     if (!signal || *signal == 0) break;
-    if (meaning_of(*signal) == Asks::End) by = *signal;
+    const bool ignored = *signal == SIGHUP && spec_.keep_running;
+    if (meaning_of(*signal) == Asks::End && !ignored) by = *signal;
   }
   if (by == 0 && !caller_.gone && polls[1].revents == 0) return false;
   outcome_.reason = Reason::Cancelled;
@@ -183,13 +198,6 @@ void Run::chores() {
     }
   }
   sweep(*directory_, facts_.cgroup.mount, plan_.cgroup_parent);
-}
-
-void Run::fail(Error error) {
-  outcome_.reason =
-      error.kind == ErrorKind::HostUnsupported ? Reason::HostUnsupported : Reason::SetupFailed;
-  outcome_.code = exit_code(outcome_.reason, 0);
-  outcome_.error = std::move(error);
 }
 
 // DESIGN 5, steps 4 and 5: usage first, since the layer's is read through its descriptor; then the
@@ -258,6 +266,12 @@ void Run::note_unlisted(const Error& error) {
 }
 
 }  // namespace
+
+Outcome never_started(const spec::Spec& spec, Error error) {
+  Outcome outcome = unstarted(spec);
+  fail(outcome, std::move(error));
+  return outcome;
+}
 
 Outcome run(const spec::Spec& spec, const host::HostFacts& facts,
             const std::vector<std::string>& caller_env, Observer& observer) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "host/facts.hpp"
 #include "plan/plan.hpp"
@@ -30,6 +31,9 @@ class Observer {
   // cgroup's directory and the registry entry go after it.
   virtual void ended(const Outcome& outcome) = 0;
 };
+
+// The outcome of a request that cannot be carried out, or was not.
+[[nodiscard]] Outcome never_started(const spec::Spec& spec, Error error);
 
 // Never fails: every failure is an Outcome. Exactly one Outcome per call.
 [[nodiscard]] Outcome run(const spec::Spec& spec, const host::HostFacts& facts,

@@ -109,6 +109,18 @@ void measure_layer(const UsageRequest& request, Usage& usage) {
 
 }  // namespace
 
+Usage unmeasured_usage(const std::string& why) {
+  const Measured none = unknown(why);
+  return {.wall_ns = none,
+          .user_ns = none,
+          .system_ns = none,
+          .peak_memory_bytes = none,
+          .max_rss_bytes = none,
+          .peak_pids = none,
+          .layer_bytes = none,
+          .layer_inodes = none};
+}
+
 Usage measure_usage(const UsageRequest& request) {
   Usage usage;
   const End& end = *request.end;

@@ -1,6 +1,7 @@
 // What a sandbox used, read once everything in it is dead.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/fd.hpp"
@@ -16,6 +17,9 @@ struct UsageRequest {
   const Fd* layer = nullptr;    // may be empty
   std::string no_cgroup_why;
 };
+
+// Where there was nothing to measure, and why.
+[[nodiscard]] Usage unmeasured_usage(const std::string& why);
 
 [[nodiscard]] Usage measure_usage(const UsageRequest& request);
 

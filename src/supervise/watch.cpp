@@ -115,10 +115,9 @@ Result<void> Watch::turn() {
   now_ = sys::boottime_ns();
   TRY(take_messages());
   TRY(check_deadlines());
-  if (polls_[kInit].revents != 0) {
-    if (state_ != State::Killing) TRY(handle(Event::Lost));
-    TRY(reap());
-  }
+  const bool init_gone = polls_[kInit].revents != 0;
+  if ((init_gone || !socket_open_) && state_ != State::Killing) TRY(handle(Event::Lost));
+  if (init_gone) TRY(reap());
   if (polls_[kSignals].revents != 0) TRY(take_signals_sent());
   if (polls_[kCaller].revents != 0) TRY(handle(Event::CallerGone));
   if (polls_[kCgroupEvents].revents != 0) check_cgroup();
@@ -202,9 +201,8 @@ Result<bool> Watch::take_message() {
       TRY(sys::recvmsg(request_.sandbox->socket, std::as_writable_bytes(std::span(&message, 1))));
   if (!received) return false;
   if (received->bytes == 0) {
-    socket_open_ = false;
-    TRY(handle(Event::Lost));
-    return true;
+    socket_open_ = false;  // judged by turn(), after the deadlines: one of them may be the cause
+    return false;
   }
   if (received->bytes != sizeof message || received->truncated) {
     TRY(handle(Event::Lost));
@@ -333,7 +331,8 @@ Result<void> Watch::take_exit(const Message& message) {
 
 Result<void> Watch::terminate(Event event, int signal) {
   settle(event == Event::TtlPassed ? Reason::Ttl : Reason::Cancelled, signal);
-  if (request_.grace_ns == 0) return kill();
+  // Once the main process has ended there is nobody whom init could ask.
+  if (request_.grace_ns == 0 || state_ == State::Lingering) return kill();
   state_ = State::Ending;
   stop_at_.reset();
   grace_end_ = now_ + request_.grace_ns;

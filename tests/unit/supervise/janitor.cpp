@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "support.hpp"
+#include "sys/entries.hpp"
 
 using namespace mayfly;
 using namespace mayfly::test;
@@ -278,7 +279,7 @@ TEST_CASE("gc: a start that was killed half-way leaves an empty cgroup, which go
   CHECK_FALSE(exists(cgroup.path()));
 }
 
-TEST_CASE("gc: cgroups without an entry go if they are empty, old and have a random name") {
+TEST_CASE("gc: cgroups without an entry go if they are empty, nobody's and have a random name") {
   const std::string top_cgroup = writable_cgroup();
   if (top_cgroup.empty()) return skip("needs a cgroup v2 directory that this user may write");
   using enum TestCgroup::Holds;
@@ -303,6 +304,12 @@ TEST_CASE("gc: cgroups without an entry go if they are empty, old and have a ran
     CHECK(collected(directory, request) == id + " in use\n");
   }
   CHECK(collected(directory, {}) == id + " removed\n");
+  {
+    // A start holds it from the moment it has made it.
+    const Fd held(::open(orphan.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(sys::try_lock(held, "cgroup").value());
+    CHECK(collected(directory, request) == "");
+  }
   request.mode = GcMode::DryRun;
   CHECK(collected(directory, request) == orphan.path() + " would remove\n");
   request.mode = GcMode::Remove;

@@ -216,6 +216,15 @@ TEST_CASE("relay: the flags of the caller's open file descriptions stay as they 
   }
 }
 
+TEST_CASE("relay: the master side of a terminal is not opened anew, which would make another one") {
+  const Terminal terminal = open_terminal();
+  Endpoint endpoint = Endpoint::borrow(terminal.master.get(), Direction::Write);
+  REQUIRE(endpoint.write(std::string("typed")).status == supervise::Moved::Status::Some);
+  char text[16] = {};
+  CHECK(::read(terminal.slave.get(), text, sizeof text) == 5);
+  CHECK(std::string(text) == "typed");
+}
+
 TEST_CASE("relay: a terminal on both sides of the task") {
   const Terminal terminal = open_terminal();
   sys::Pipe in = make_pipe(), out = make_pipe();

@@ -276,6 +276,32 @@ TEST_CASE("watch: --linger waits for the others; cut short by the TTL, that is t
         }) == "ttl 124 started [started 2, ending ttl]");
 }
 
+TEST_CASE(
+    "watch: init that goes while others are waited for is lost, whatever the main process did") {
+  CHECK(watch({.linger = true},
+              [](Script& init) {
+                init.started();
+                init.exited(4);
+                return 3;
+              }) ==
+        "supervisor_lost 125 started error: cannot keep the sandbox: its init exited with "
+        "code 3 [started 2, ending supervisor_lost]");
+}
+
+TEST_CASE("watch: init's key that turned while others were waited for is the TTL's") {
+  CHECK(watch({.ttl_ms = 100, .linger = true}, [](Script& init) {
+          init.started();
+          init.exited(4);
+          // Its answer proves that the loop runs.
+          init.signal_supervisor(SIGUSR1);
+          if (init.next_signal() != SIGUSR1) ::_exit(1);
+          init.signal_supervisor(SIGSTOP);
+          sleep_ms(400);
+          init.signal_supervisor(SIGCONT);
+          return launch::kInitDeadline;
+        }) == "ttl 124 started [started 2, ending ttl]");
+}
+
 TEST_CASE("watch: the set-up has a deadline") {
   CHECK(watch({.setup_ms = 200},
               [](Script& init) {
