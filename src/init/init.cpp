@@ -41,22 +41,6 @@ long checked(Step step, long result) noexcept {
   return result;
 }
 
-// rt_sigaction's structure: all zero is SIG_DFL, on both architectures.
-struct KernelSigaction {
-  unsigned long words[4] = {};
-};
-
-void reset_signals() noexcept {
-  const KernelSigaction by_default;
-  for (int number = 1; number <= kMostSignals; ++number)
-    if (number != SIGKILL && number != SIGSTOP)
-      checked(Step::InitStart,
-              call(__NR_rt_sigaction, number, arg(&by_default), 0, kSignalSetSize));
-  // SIGCHLD alone stays blocked: it is read from a descriptor. Any other that were blocked would
-  // wait in a queue which tasks could fill; unblocked and at its default, it is dropped.
-  checked(Step::InitStart, set_blocked_signals(kChildSignals));
-}
-
 class Init {
  public:
   void start() noexcept;
@@ -102,7 +86,10 @@ void Init::start() noexcept {
   // Out of the caller's process group: a SIGSTOP for that must not stop both keys. Not by setsid,
   // which costs a scheduling group where autogroup is on. EPERM: it leads a session already.
   call(__NR_setpgid, 0, 0);
-  reset_signals();
+  // The launcher cloned with every action at its default. SIGCHLD alone stays blocked: it is read
+  // from a descriptor. Any other that were blocked would wait in a queue which tasks could fill;
+  // unblocked and at its default, it is dropped.
+  checked(Step::InitStart, set_blocked_signals(kChildSignals));
   child_signals_ =
       static_cast<int>(checked(Step::InitStart, call(__NR_signalfd4, -1, arg(&kChildSignals),
                                                      kSignalSetSize, SFD_CLOEXEC | SFD_NONBLOCK)));

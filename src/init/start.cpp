@@ -23,6 +23,9 @@ long map_memory(std::size_t size, int flags = 0, char* address = nullptr) noexce
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | flags, -1, 0);
 }
 
+// A small request stays mapped until the next one: unmapping costs more than its two pages.
+constexpr std::size_t kMostKept = 64 << 10;
+
 bool is_error(long result) noexcept {
   return result < 0 && result > -4096;
 }
@@ -65,6 +68,7 @@ char** point_at(const Request& request, std::uint32_t offset, std::uint32_t coun
 
 const SpawnHeader& Start::accept(const Received& received) noexcept {
   if (received.descriptor_count != kMostDescriptors) refuse("descriptors");
+  unmap_request();
   slot_ = received.message.slot;
   job_.progress = Progress{};
   job_.request = map_request(received.descriptors[0]);
@@ -171,6 +175,10 @@ void Start::release() noexcept {
   pid_ = 0;
   close_and_forget(pidfd_);
   close_and_forget(exec_pipe_);
+  if (pointers_size_ + job_.request.size > kMostKept) unmap_request();
+}
+
+void Start::unmap_request() noexcept {
   unmap(pointers_, pointers_size_);
   unmap(job_.request.bytes, job_.request.size);
 }

@@ -42,6 +42,7 @@ class Start {
   [[nodiscard]] long clone_child() noexcept;
   void report_failure(launch::Step step, long error, std::int64_t signal) noexcept;
   void release() noexcept;
+  void unmap_request() noexcept;
 
   std::uint32_t slot_ = 0;
   int pid_ = 0;

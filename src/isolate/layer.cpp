@@ -1,17 +1,10 @@
 #include "isolate/layer.hpp"
 
-#include <charconv>
-
 namespace mayfly::isolate::layer {
 
 Prepared prepare(std::uint64_t bytes, std::uint64_t inodes) {
-  Prepared prepared;
-  const auto write = [](std::array<char, 24>& text, std::uint64_t number) {
-    *std::to_chars(text.data(), text.data() + text.size() - 1, number).ptr = '\0';
-  };
-  write(prepared.size, bytes);
-  write(prepared.inodes, inodes);
-  return prepared;
+  return {.options =
+              "mode=0700,size=" + std::to_string(bytes) + ",nr_inodes=" + std::to_string(inodes)};
 }
 
 }  // namespace mayfly::isolate::layer

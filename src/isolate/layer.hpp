@@ -1,6 +1,6 @@
 // Layer: the one tmpfs that holds every write of a sandbox.
 //
-// Threat: writes that outlive the sandbox, or fill the host. Kernel: fsopen (5.2), user xattrs on
+// Threat: writes that outlive the sandbox, or fill the host. Kernel: user xattrs on
 // tmpfs (6.6; trusted ones, which a mount inside a user namespace cannot use, are older). It is
 // attached over /proc of the child's own mount namespace, a directory that every host has and that
 // the set-up does not read, and is the working directory while the root is built, so that overlays
@@ -9,7 +9,6 @@
 // one umount after pivot_root takes away.) Does not stop: memory use by processes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 
@@ -18,8 +17,7 @@
 namespace mayfly::isolate::layer {
 
 struct Prepared {
-  std::array<char, 24> size{};    // bytes, decimal
-  std::array<char, 24> inodes{};  // decimal
+  std::string options;  // the data of mount(2)
 };
 
 [[nodiscard]] Prepared prepare(std::uint64_t bytes, std::uint64_t inodes);

@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
+#include "base/text.hpp"
 #include "sys/kernel.hpp"
 #include "sys/mounts.hpp"
 
@@ -21,8 +24,27 @@ std::string escaped(const std::string& path) {
   return text;
 }
 
-bool is_single_component(const std::string& target) {
-  return !target.empty() && target.find('/') == std::string::npos;
+// mount(2) takes a page of options, separated by commas. What does not fit goes by fsconfig(2),
+// which takes every byte, but no more than 256 of them.
+constexpr std::size_t kMostOptions = 4000;
+
+bool fits_options(const std::string& lowerdir) {
+  return lowerdir.size() < kMostOptions && lowerdir.find_first_of(",\\") == std::string::npos;
+}
+
+bool fits_path(const std::string& target) {
+  return target.size() < 4000;
+}
+
+std::string overlay_options(const std::string& lowerdir, const Mount& mount) {
+  std::string options = "lowerdir=" + lowerdir;
+  if (mount.upper != nullptr) {
+    options += std::string(",upperdir=") + mount.upper + ",workdir=" + mount.work;
+    // Nothing of the layer outlives the sandbox, so nothing has to be synced.
+    options += ",volatile";
+  }
+  // trusted.* xattrs cannot be written inside a user namespace.
+  return options + ",userxattr";
 }
 
 class Preparer {
@@ -34,8 +56,7 @@ class Preparer {
     out.kind = step.kind;
     out.access = step.access;
     out.target = prepared_.keep(step.target);
-    // Only a directory that our own skeleton made at the top of the root is safe without a walk.
-    out.simple_target = is_single_component(step.target) && !step.make_target;
+    if (is_own_target(step)) out.direct = prepared_.keep(new_root_ + step.target);
     out.make_target = step.make_target;
     out.target_is_file = step.target_is_file;
     out.optional = step.optional;
@@ -43,6 +64,7 @@ class Preparer {
     out.mode = step.mode;
     if (step.size > 0) out.size = prepared_.keep(std::to_string(step.size));
     if (!step.source.empty()) out.source = prepared_.keep(step.source);
+    use_shared_source(step, out);
     add_nodes(step, out);
     if (step.kind == plan::MountKind::Overlay) TRY(add_overlay(step, out));
     if (step.kind == plan::MountKind::Bind && step.id_mapped && range_) {
@@ -55,6 +77,28 @@ class Preparer {
   }
 
  private:
+  // True where no step of the caller's lies at the target or above it.
+  bool is_own_target(const plan::MountStep& step) {
+    if (!step.own_target) {
+      if (!step.target.empty()) foreign_.push_back(step.target);
+      return false;
+    }
+    return fits_path(step.target) &&
+           std::none_of(foreign_.begin(), foreign_.end(), [&](const std::string& above) {
+             return is_within("/" + step.target, "/" + above);
+           });
+  }
+
+  void use_shared_source(const plan::MountStep& step, Mount& out) {
+    if (out.direct == nullptr) return;
+    const auto leaf = [&](std::string_view above) { return step.target.substr(above.size()); };
+    if (step.kind == plan::MountKind::Bind && step.devices) {
+      out.source = prepared_.keep(std::string(kDeviceSource) + "/" + leaf("dev/"));
+    } else if (step.kind == plan::MountKind::ReadOnly) {
+      out.source = prepared_.keep(std::string(kProcSource) + "/" + leaf("proc/"));
+    }
+  }
+
   void add_nodes(const plan::MountStep& step, Mount& out) {
     std::vector<Node>& nodes = prepared_.node_lists.emplace_back();
     nodes.reserve(step.skeleton.size());
@@ -93,6 +137,11 @@ class Preparer {
         lowerdir += escaped(lower);
       }
     }
+    if (fits_options(lowerdir)) {
+      out.options = prepared_.keep(overlay_options(lowerdir, out));
+    } else {
+      out.direct = nullptr;
+    }
     out.lowerdir = prepared_.keep(std::move(lowerdir));
     hand_over_trees(out);
     return {};
@@ -121,6 +170,8 @@ class Preparer {
 
   Prepared& prepared_;
   bool range_;
+  const std::string new_root_ = std::string(kNewRoot) + "/";
+  std::vector<std::string> foreign_;  // targets of the caller's steps so far
   unsigned overlays_ = 0;
   std::vector<int> trees_;
   std::vector<const char*> points_;

@@ -35,15 +35,18 @@ struct Mount {
   plan::MountKind kind = plan::MountKind::Overlay;
   plan::Access access = plan::Access::ReadWrite;
   const char* target = nullptr;  // relative to the new root, "" = the root itself
-  bool simple_target = false;    // one component of a tree that we made: no walk needed
+  // The target relative to the layer where the way there is of our own making: one mount(2) needs
+  // no walk. Null elsewhere.
+  const char* direct = nullptr;
   bool make_target = false;
   bool target_is_file = false;
   bool optional = false;
   bool devices = false;
   unsigned mode = 0;
   const char* size = nullptr;      // Tmpfs: bytes, decimal
-  const char* source = nullptr;    // Bind: absolute host path
-  const char* lowerdir = nullptr;  // Overlay: the option's value
+  const char* source = nullptr;    // Bind: absolute host path, or a direct one within the layer
+  const char* options = nullptr;   // Overlay, direct: the data of mount(2)
+  const char* lowerdir = nullptr;  // Overlay, elsewhere: the option's value
   const char* upper = nullptr;     // Overlay: names within the layer
   const char* work = nullptr;
   const char* own_lower = nullptr;  // Overlay: directory of the layer that holds `nodes`, or null
@@ -54,6 +57,13 @@ struct Mount {
   const char* const* tree_points = nullptr;
   std::size_t tree_count = 0;
 };
+
+// The directory of the layer at which the new root is attached while it is built.
+inline constexpr const char kNewRoot[] = "r";
+// Where in the layer the host's devices and a read-only view of the new /proc are for direct binds.
+inline constexpr const char kDeviceSource[] = "d";
+inline constexpr const char kMaskSource[] = "k";
+inline constexpr const char kProcSource[] = "p";
 
 struct TaskIds {
   unsigned uid = 0, gid = 0;

@@ -8,6 +8,9 @@ namespace raw = sys::raw;
 namespace {
 
 constexpr unsigned long kPlain = sys::kMountAttrNosuid | sys::kMountAttrNodev;
+constexpr unsigned long kProcFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+constexpr const char kMaskFile[] = "k/file";
+constexpr const char kMaskDir[] = "k/dir";
 
 // An open descriptor of the child half, closed at the end of the scope.
 class Held {
@@ -27,9 +30,62 @@ class Held {
   int fd_;
 };
 
+long restrict(int tree, unsigned long attributes) noexcept {
+  return raw::mount_setattr(tree, sys::kAtRecursive, sys::MountAttr{.attr_set = attributes});
+}
+
+// Trees in the layer that many steps bind from, one call for each bind, since a bind has the
+// attributes of its source: made when the first step needs them.
+class Sources {
+ public:
+  enum Which : unsigned { kDevices = 1, kMasks = 2, kProc = 4 };
+
+  long need(Which which) noexcept {
+    if ((made_ & which) != 0) return 0;
+    made_ |= which;
+    const long made = which == kDevices ? devices() : which == kMasks ? masks() : proc();
+    return made == -EEXIST ? 0 : made;  // made before, by enter() for seal()
+  }
+
+ private:
+  // The host's devices: their nodes open, and cannot be touched.
+  static long devices() noexcept {
+    if (const long made = raw::mkdirat(AT_FDCWD, kDeviceSource, 0700); made < 0) return made;
+    return bind_source(kDeviceSource, "/dev", sys::kMountAttrNosuid | sys::kMountAttrNoexec);
+  }
+
+  // A file that nobody may open and a directory without entries.
+  static long masks() noexcept {
+    if (const long made = raw::mkdirat(AT_FDCWD, kMaskSource, 0755); made < 0) return made;
+    if (const long made = raw::mknodat(AT_FDCWD, kMaskFile, S_IFREG, 0); made < 0) return made;
+    if (const long made = raw::mkdirat(AT_FDCWD, kMaskDir, 0555); made < 0) return made;
+    return bind_source(kMaskSource, kMaskSource, kPlain | sys::kMountAttrNoexec);
+  }
+
+  // The same file system as the new root's /proc, on a mount that forbids writes.
+  static long proc() noexcept {
+    if (const long made = raw::mkdirat(AT_FDCWD, kProcSource, 0700); made < 0) return made;
+    return raw::mount("proc", kProcSource, "proc", kProcFlags | MS_RDONLY, nullptr);
+  }
+
+  static long bind_source(const char* name, const char* from, unsigned long attributes) noexcept {
+    const Held tree(raw::open_tree(AT_FDCWD, from, sys::kOpenTreeClone | sys::kAtRecursive));
+    if (!tree) return tree.answer();
+    if (const long set = restrict(tree.get(), attributes | sys::kMountAttrRdonly); set < 0) {
+      return set;
+    }
+    return raw::move_mount(tree.get(), AT_FDCWD, name, 0);
+  }
+
+  unsigned made_ = 0;
+};
+
+long bind_direct(const char* source, const Mount& step) noexcept {
+  return raw::mount(source, step.direct, nullptr, MS_BIND, nullptr);
+}
+
 // Attaches a mount at the step's target.
 long attach(int mount, const Mount& step, int root) noexcept {
-  if (step.simple_target) return raw::move_mount(mount, root, step.target, 0);
   const Held target(step.make_target ? open_or_make(root, step.target, step.target_is_file)
                                      : open_beneath(root, step.target, 0));
   if (!target) return target.answer();
@@ -83,29 +139,42 @@ long overlay_mount(const Mount& step) noexcept {
 long overlay(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
   if (const long made = make_overlay_dirs(step, task, index); made < 0) return made;
   if (const long attached = attach_trees(step); attached < 0) return attached;
+  const bool is_root = *root < 0;
+  if (is_root) {
+    if (const long made = raw::mkdirat(AT_FDCWD, kNewRoot, 0700); made < 0) return made;
+  }
+  if (step.options != nullptr && (is_root || step.direct != nullptr)) {
+    const unsigned long read_only = step.access == plan::Access::ReadOnly ? MS_RDONLY : 0;
+    const long mounted = raw::mount("overlay", is_root ? kNewRoot : step.direct, "overlay",
+                                    MS_NOSUID | MS_NODEV | read_only, step.options);
+    if (mounted < 0 || !is_root) return mounted;
+    const long opened = raw::openat(AT_FDCWD, kNewRoot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    *root = static_cast<int>(opened);
+    return opened;
+  }
   const long mount = overlay_mount(step);
   if (mount < 0) return mount;
-  if (*root < 0) {  // the first one is the new root: it stays open and hangs in the layer
+  if (is_root) {
     *root = static_cast<int>(mount);
-    if (const long made = raw::mkdirat(AT_FDCWD, "r", 0700); made < 0) return made;
-    return raw::move_mount(*root, AT_FDCWD, "r", 0);
+    return raw::move_mount(*root, AT_FDCWD, kNewRoot, 0);
   }
   const Held held(mount);
   return attach(held.get(), step, *root);
 }
 
-long bind(const Mount& step, int root) noexcept {
+long bind(const Mount& step, int root, Sources* sources) noexcept {
+  if (step.direct != nullptr && step.devices) {
+    const long made = sources->need(Sources::kDevices);
+    return made < 0 ? made : bind_direct(step.source, step);
+  }
   const Held tree(step.tree_count > 0 ? raw::fcntl(step.trees[0], F_DUPFD_CLOEXEC, 0)
                                       : raw::open_tree(AT_FDCWD, step.source,
                                                        sys::kOpenTreeClone | sys::kAtRecursive));
   if (!tree) return tree.answer();
-  const sys::MountAttr attributes{
-      .attr_set = sys::kMountAttrNosuid |
-                  (step.devices ? sys::kMountAttrNoexec : sys::kMountAttrNodev) |
-                  (step.access == plan::Access::ReadOnly ? sys::kMountAttrRdonly : 0)};
-  if (const long set = raw::mount_setattr(tree.get(), sys::kAtRecursive, attributes); set < 0) {
-    return set;
-  }
+  const unsigned long attributes =
+      sys::kMountAttrNosuid | (step.devices ? sys::kMountAttrNoexec : sys::kMountAttrNodev) |
+      (step.access == plan::Access::ReadOnly ? sys::kMountAttrRdonly : 0);
+  if (const long set = restrict(tree.get(), attributes); set < 0) return set;
   return attach(tree.get(), step, root);
 }
 
@@ -139,75 +208,69 @@ long tmpfs(const Mount& step, int root) noexcept {
                      root);
 }
 
-// Hides a directory below an empty read-only tmpfs.
-long mask_dir(int there) noexcept {
-  const Held fs(raw::fsopen("tmpfs"));
-  if (!fs) return fs.answer();
-  long answer = raw::fsconfig_string(fs.get(), "nr_inodes", "2");
-  if (answer >= 0) answer = raw::fsconfig_string(fs.get(), "mode", "0555");
-  if (answer >= 0) answer = raw::fsconfig_create(fs.get());
-  if (answer < 0) return answer;
-  const Held mount(raw::fsmount(fs.get(), kPlain | sys::kMountAttrRdonly | sys::kMountAttrNoexec));
-  if (!mount) return mount.answer();
-  return raw::move_mount(mount.get(), there, "", sys::kMoveMountTEmptyPath);
-}
-
-// Hides a file below the null device of the host, on a mount that refuses to open devices: every
-// open of it fails with EACCES, whoever asks.
-long mask_file(int there) noexcept {
-  const Held null(raw::open_tree(AT_FDCWD, "/dev/null", sys::kOpenTreeClone));
-  if (!null) return null.answer();
-  const sys::MountAttr attributes{.attr_set =
-                                      kPlain | sys::kMountAttrRdonly | sys::kMountAttrNoexec};
-  if (const long set = raw::mount_setattr(null.get(), 0, attributes); set < 0) return set;
-  return raw::move_mount(null.get(), there, "", sys::kMoveMountTEmptyPath);
-}
-
-long mask(const Mount& step, int root) noexcept {
+// Hides what is there below an unreadable file or an empty directory.
+long mask(const Mount& step, int root, Sources* sources) noexcept {
+  if (const long made = sources->need(Sources::kMasks); made < 0) return made;
+  if (step.direct != nullptr) {
+    const long masked = bind_direct(kMaskFile, step);
+    return masked == -ENOTDIR ? bind_direct(kMaskDir, step) : masked;
+  }
   const Held there(open_beneath(root, step.target, 0));
   if (!there) return there.answer();
   struct statx status = {};
   if (const long got = raw::statx(there.get(), "", AT_EMPTY_PATH, STATX_TYPE, &status); got < 0) {
     return got;
   }
-  return (status.stx_mode & S_IFMT) == S_IFDIR ? mask_dir(there.get()) : mask_file(there.get());
+  const bool is_dir = (status.stx_mode & S_IFMT) == S_IFDIR;
+  const Held cover(raw::open_tree(AT_FDCWD, is_dir ? kMaskDir : kMaskFile, sys::kOpenTreeClone));
+  if (!cover) return cover.answer();
+  return raw::move_mount(cover.get(), there.get(), "", sys::kMoveMountTEmptyPath);
 }
 
 // Makes what is at the target read-only with everything below it.
-long read_only(const Mount& step, int root) noexcept {
+long read_only(const Mount& step, int root, Sources* sources) noexcept {
+  if (step.direct != nullptr) {
+    const long made = sources->need(Sources::kProc);
+    return made < 0 ? made : bind_direct(step.source, step);
+  }
   const Held there(open_beneath(root, step.target, 0));
   if (!there) return there.answer();
   const Held tree(
       raw::open_tree(there.get(), "", sys::kOpenTreeClone | sys::kAtRecursive | sys::kAtEmptyPath));
   if (!tree) return tree.answer();
-  const sys::MountAttr attributes{.attr_set = sys::kMountAttrRdonly};
-  if (const long set = raw::mount_setattr(tree.get(), sys::kAtRecursive, attributes); set < 0) {
-    return set;
-  }
+  if (const long set = restrict(tree.get(), sys::kMountAttrRdonly); set < 0) return set;
   return raw::move_mount(tree.get(), there.get(), "", sys::kMoveMountTEmptyPath);
 }
 
-long make(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
+long make(const Mount& step, const TaskIds& task, std::uint32_t index, int* root,
+          Sources* sources) noexcept {
   switch (step.kind) {
     case plan::MountKind::Nodes:
       return -make_nodes_beneath(*root, step.nodes, step.node_count, task, index).error;
     case plan::MountKind::Overlay:
       return overlay(step, task, index, root);
     case plan::MountKind::Bind:
-      return bind(step, *root);
+      return bind(step, *root, sources);
     case plan::MountKind::Tmpfs:
       return tmpfs(step, *root);
     case plan::MountKind::Proc:
+      if (step.direct != nullptr) {
+        return raw::mount("proc", step.direct, "proc", kProcFlags, nullptr);
+      }
       return fresh_mount("proc", step, kPlain | sys::kMountAttrNoexec, nullptr, 0, *root);
     case plan::MountKind::Devpts: {
+      if (step.direct != nullptr) {
+        return raw::mount("devpts", step.direct, "devpts", MS_NOSUID | MS_NOEXEC,
+                          "ptmxmode=0666,mode=0620");
+      }
       const char* const options[][2] = {{"ptmxmode", "0666"}, {"mode", "0620"}};
       return fresh_mount("devpts", step, sys::kMountAttrNosuid | sys::kMountAttrNoexec, options, 2,
                          *root);
     }
     case plan::MountKind::Mask:
-      return mask(step, *root);
+      return mask(step, *root, sources);
     case plan::MountKind::ReadOnly:
-      return read_only(step, *root);
+      return read_only(step, *root, sources);
   }
   return -EINVAL;
 }
@@ -215,9 +278,10 @@ long make(const Mount& step, const TaskIds& task, std::uint32_t index, int* root
 Fault make_all(const std::vector<Mount>& steps, const TaskIds& task, std::uint32_t first,
                int* root) noexcept {
   const Mount* const all = steps.data();
+  Sources sources;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::uint32_t index = first + static_cast<std::uint32_t>(i);
-    const long answer = make(all[i], task, index, root);
+    const long answer = make(all[i], task, index, root, &sources);
     if (answer == -ENOENT && all[i].optional) continue;
     if (answer < 0) return fault_of(answer, index);
   }

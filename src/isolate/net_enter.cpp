@@ -1,5 +1,3 @@
-#include <sys/ioctl.h>
-
 #include "isolate/net.hpp"
 #include "sys/raw_calls.hpp"
 
@@ -7,17 +5,10 @@ namespace mayfly::isolate::net {
 
 namespace raw = sys::raw;
 
-Fault loopback_up() noexcept {
+Fault open_socket(int* made) noexcept {
   const long opened = raw::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (opened < 0) return fault_of(opened);
-  const int fd = static_cast<int>(opened);
-  ifreq request = {};
-  request.ifr_name[0] = 'l';
-  request.ifr_name[1] = 'o';
-  request.ifr_flags = IFF_UP | IFF_RUNNING;
-  const long answer = raw::ioctl(fd, SIOCSIFFLAGS, &request);
-  raw::close(fd);
-  return fault_of(answer);
+  *made = static_cast<int>(opened);
+  return fault_of(opened);
 }
 
 Fault set_hostname(const char* name, std::size_t size) noexcept {

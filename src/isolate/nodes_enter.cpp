@@ -42,6 +42,10 @@ long write_all(int fd, const char* data, std::size_t size) noexcept {
 }
 
 long make_file(int dir, const char* name, const Node& node) noexcept {
+  if (node.size == 0) {
+    const long made = raw::mknodat(dir, name, S_IFREG | node.mode, 0);
+    if (made != -EEXIST) return made;
+  }
   const long opened =
       raw::openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, node.mode);
   if (opened < 0) return opened;

@@ -33,9 +33,13 @@ struct Capabilities {
   unsigned init_uid = 0, init_gid = 0;
 };
 
-// Empties the bounding set and every other one, but for `keep`; with change_ids, init also keeps
-// SETUID, SETGID and KILL. What it keeps is ambient; a task's child of init drops what is not the
-// task's.
+// Drops from the bounding set what neither init nor the task keeps. Any time after the clone: what
+// the child itself may do until it executes init does not depend on it.
+[[nodiscard]] Fault shrink_bounding_set(const Capabilities& wanted) noexcept;
+
+// After shrink_bounding_set(): empties the bounding set and every other one, but for `keep`; with
+// change_ids, init also keeps SETUID, SETGID and KILL. What it keeps is ambient; a task's child of
+// init drops what is not the task's.
 [[nodiscard]] Fault drop_capabilities(const Capabilities& wanted) noexcept;
 
 [[nodiscard]] Fault no_new_privs() noexcept;

@@ -51,6 +51,10 @@ std::uint64_t known_capabilities() noexcept {
   return mask;
 }
 
+std::uint64_t ambient_of(const Capabilities& wanted) noexcept {
+  return wanted.keep | (wanted.change_ids ? kInitCapabilities : 0);
+}
+
 long become_init(const Capabilities& wanted) noexcept {
   if (const long kept = raw::prctl(PR_SET_KEEPCAPS, 1); kept < 0) return kept;
   if (const long set = raw::setresgid(wanted.init_gid); set < 0) return set;
@@ -87,16 +91,15 @@ Fault new_session_keyring() noexcept {
   return joined == -ENOSYS ? Fault{} : fault_of(joined);  // a kernel without keyrings has none
 }
 
+Fault shrink_bounding_set(const Capabilities& wanted) noexcept {
+  return fault_of(drop_bounding_set(~ambient_of(wanted)));
+}
+
 Fault drop_capabilities(const Capabilities& wanted) noexcept {
-  std::uint64_t ambient = wanted.keep;
-  if (wanted.change_ids) ambient |= kInitCapabilities;
-  if (ambient == 0) {
-    if (Fault fault = fault_of(drop_bounding_set(~0ULL))) return fault;
-    return fault_of(set_capabilities(0, 0));
-  }
+  std::uint64_t ambient = ambient_of(wanted);
+  if (ambient == 0) return fault_of(set_capabilities(0, 0));
   // Only a mask of all can name more than the kernel knows: asking costs a call for each.
   if (wanted.keep != 0) ambient &= known_capabilities();
-  if (Fault fault = fault_of(drop_bounding_set(~ambient))) return fault;
   if (wanted.change_ids) {
     if (Fault fault = fault_of(become_init(wanted))) return fault;
   }

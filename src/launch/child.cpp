@@ -28,15 +28,24 @@ class ChildHalf {
     raw::close(p_.socket_parent);
     raw::umask(0);
     step(Step::ParentDeath, [&] { return die_with_parent(); });
-    step(Step::Clone, [&] { return wait_for_go(); });
+    step(Step::Loopback, [&] { return send_network(); });
+    // What needs no ids is done while the parent maps them.
+    step(Step::Hostname, [&] { return isolate::net::set_hostname(p_.hostname, p_.hostname_size); });
+    if (p_.new_session_keyring) {
+      step(Step::Keyring, [] { return isolate::rights::new_session_keyring(); });
+    }
+    step(Step::Capabilities, [&] { return isolate::rights::shrink_bounding_set(p_.capabilities); });
+    step(Step::Layer, [] { return isolate::root::make_private(); });
+
+    step(Step::Clone, [&] { return wait_for(Kind::Go, nullptr); });
     if (p_.unshare_cgroup) step(Step::Cgroup, [] { return unshare_cgroup(); });
     step(Step::User, [&] { return isolate::user_ns::enter(p_.user_ns); });
     // An id change clears it.
     if (p_.user_ns.change) step(Step::ParentDeath, [&] { return die_with_parent(); });
 
-    step(Step::Layer, [] { return isolate::root::make_private(); });
     step(Step::Layer, [&] { return isolate::layer::enter(p_.layer, &layer_); });
     step(Step::LayerXattr, [] { return isolate::layer::try_xattr(); });
+    step(Step::Clone, [&] { return wait_for(Kind::Image, &init_image_); });
     step(Step::Mount, [&] { return isolate::mounts::enter(p_.mounts, &root_); });
     if (p_.ban_user_namespaces) {
       step(Step::UserNamespaceBan, [&] { return isolate::rights::ban_user_namespaces(root_); });
@@ -47,12 +56,7 @@ class ChildHalf {
     step(Step::Marker, [&] { return isolate::root::check_marker(root_); });
     step(Step::Ready, [&] { return send_ready(); });
 
-    step(Step::Hostname, [&] { return isolate::net::set_hostname(p_.hostname, p_.hostname_size); });
-    step(Step::Loopback, [] { return isolate::net::loopback_up(); });
     step(Step::Rlimit, [&] { return isolate::rights::set_rlimits(*p_.rlimits); });
-    if (p_.new_session_keyring) {
-      step(Step::Keyring, [] { return isolate::rights::new_session_keyring(); });
-    }
     step(Step::Capabilities, [&] { return isolate::rights::drop_capabilities(p_.capabilities); });
     if (p_.capabilities.change_ids) step(Step::ParentDeath, [&] { return die_with_parent(); });
     step(Step::NoNewPrivs, [] { return isolate::rights::no_new_privs(); });
@@ -111,17 +115,37 @@ class ChildHalf {
     return fault_of(ready);
   }
 
-  Fault wait_for_go() noexcept {
+  // Waits for that message; *descriptor: the one that it carries, if it is to carry one.
+  Fault wait_for(Kind kind, int* descriptor) noexcept {
     Message message;
     iovec data = {.iov_base = &message, .iov_len = sizeof message};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
     msghdr header = {};
     header.msg_iov = &data;
     header.msg_iovlen = 1;
-    const long size = raw::recvmsg(socket_, &header, 0);
+    if (descriptor != nullptr) {
+      header.msg_control = control;
+      header.msg_controllen = sizeof control;
+    }
+    const long size = raw::recvmsg(socket_, &header, MSG_CMSG_CLOEXEC);
     if (size < 0) return fault_of(size);
-    const bool go = size == static_cast<long>(sizeof message) && message.kind == Kind::Go;
-    if (!go) raw::exit_group(kExitCode);  // end of file: the supervisor died or gave up
+    const bool right = size == static_cast<long>(sizeof message) && message.kind == kind;
+    if (!right) raw::exit_group(kExitCode);  // end of file: the supervisor died or gave up
+    if (descriptor == nullptr) return {};
+    const cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    if (rights == nullptr || rights->cmsg_type != SCM_RIGHTS) return Fault{.error = EBADF};
+    *descriptor = *reinterpret_cast<const int*>(CMSG_DATA(rights));
     return {};
+  }
+
+  Fault send_network() noexcept {
+    int socket = -1;
+    if (Fault fault = isolate::net::open_socket(&socket)) return fault;
+    Message message;
+    message.kind = Kind::Network;
+    const Fault fault = fault_of(send(socket_, &message, socket));
+    raw::close(socket);
+    return fault;
   }
 
   Fault send_ready() noexcept {
@@ -134,7 +158,7 @@ class ChildHalf {
   }
 
   void execute_init() noexcept {
-    int image = p_.init_image;
+    int image = init_image_;
     step(Step::Descriptors, [&] { return isolate::fds::enter(socket_, p_.supervisor, &image); });
     if (p_.hooks.fails(Step::ExecInit)) fail(kInitSocket, Step::ExecInit, Fault{.error = EIO});
     static constexpr const char* kArgv[] = {"mayfly-init", nullptr};
@@ -146,6 +170,7 @@ class ChildHalf {
   const int socket_ = p_.socket_child;
   int layer_ = -1;
   int root_ = -1;
+  int init_image_ = -1;
 };
 
 }  // namespace

@@ -22,7 +22,6 @@ struct Prepared {
   int socket_parent = -1;  // the supervisor's end: closed first thing, so that its death is EOF
   int socket_child = -1;
   int supervisor = -1;  // pidfd
-  int init_image = -1;  // sealed memfd
 
   bool unshare_cgroup = false;  // the retry path: the namespace after the move
   isolate::user_ns::Prepared user_ns;

@@ -1,5 +1,6 @@
 // The parent half of the launch. The lists here and in child.cpp name the same steps in the same
-// order: maps, Go → layer, mounts, root → Ready, Spawn → rights, init → InitReady.
+// order: Network ← maps, Go → layer; trees, Image → mounts, loopback, root → Ready, Spawn → rights,
+// init → InitReady.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,12 +16,12 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/on_exit.hpp"
 #include "isolate/cgroup.hpp"
+#include "isolate/net.hpp"
 #include "launch/child.hpp"
 #include "launch/launch.hpp"
 #include "launch/spawn_request.hpp"
@@ -30,40 +31,25 @@
 namespace mayfly::launch {
 namespace {
 
-constexpr std::size_t kStackSize = 64 << 10;
+constexpr std::size_t kStackSize = 32 << 10;
 constexpr std::size_t kGuardSize = 4096;
 
 enum class CgroupEntry { ByClone, ByMove };
 
-// The child half's stack, with a page below it that no one may touch.
-class Stack {
- public:
-  static Result<Stack> make() {
-    void* memory = ::mmap(nullptr, kStackSize + kGuardSize, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (memory == MAP_FAILED) return sys::errno_error("make a stack", "mmap");
-    Stack stack(memory);
-    if (::mprotect(memory, kGuardSize, PROT_NONE) != 0) {
-      return sys::errno_error("guard a stack", "mprotect");
-    }
-    return stack;
+// The lowest byte of the child half's stack, with a page below it that no one may touch. It is
+// never given back: telling every processor of an unmapping costs more than its pages.
+Result<std::uint64_t> make_stack() {
+  void* memory = ::mmap(nullptr, kStackSize + kGuardSize, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED) return sys::errno_error("make a stack", "mmap");
+  if (::mprotect(memory, kGuardSize, PROT_NONE) != 0) {
+    return sys::errno_error("guard a stack", "mprotect");
   }
-  Stack(Stack&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)) {}
-  Stack& operator=(Stack&&) = delete;
-  ~Stack() {
-    if (memory_ != nullptr) ::munmap(memory_, kStackSize + kGuardSize);
-  }
-  [[nodiscard]] std::uint64_t lowest() const {
-    return reinterpret_cast<std::uint64_t>(memory_) + kGuardSize;
-  }
-
- private:
-  explicit Stack(void* memory) : memory_(memory) {}
-  void* memory_;
-};
+  return reinterpret_cast<std::uint64_t>(memory) + kGuardSize;
+}
 
 // One attempt at a start. Its destructor undoes what is not handed over: kills and reaps the child,
-// removes the cgroup; only then its stack and memory go.
+// removes the cgroup; only then the memory that the child reads goes.
 class Launch {
  public:
   Launch(const plan::Plan& plan, const StartRequest& request) : plan_(plan), request_(request) {}
@@ -83,6 +69,8 @@ class Launch {
     TRY(prepare(entry));
     TRY(clone(entry));
     TRY(let_go(entry));
+    TRY(send_image());
+    TRY(bring_up_loopback());
     Fd layer = TRY(wait_for_ready());
     TRY(send_spawn());
     TRY(wait_for_init());
@@ -136,28 +124,18 @@ class Launch {
     socket_child_ = Fd(pair[1]);
     supervisor_ = Fd(static_cast<int>(::syscall(__NR_pidfd_open, ::getpid(), 0)));
     if (!supervisor_) return sys::errno_error("open our own pidfd", "pidfd_open");
-    const auto* image = reinterpret_cast<const char*>(request_.init_image.data());
-    init_image_ = TRY(sys::sealed_memfd("mayfly-init", {image, request_.init_image.size()},
-                                        sys::Executable::Yes));
-    // Where init's ids are nobody's outside, its image is one that it may execute and not read: its
-    // memory then belongs to the initial user namespace, whose capabilities nobody inside has, and
-    // it is never dumpable. An ordinary caller could not join such a sandbox later.
-    if (plan_.ids.range && ::fchmod(init_image_.get(), 0111) != 0) {
-      return sys::errno_error("make init's image unreadable", "fchmod(memfd, 0111)");
-    }
     p_.socket_parent = socket_.get();
     p_.socket_child = socket_child_.get();
     p_.supervisor = supervisor_.get();
-    p_.init_image = init_image_.get();
     return {};
   }
 
   Result<void> clone(CgroupEntry entry) {
-    stack_.emplace(TRY(Stack::make()));
+    const std::uint64_t stack = TRY(make_stack());
     int pidfd = -1;
     clone_args args = {};
     args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
-                 CLONE_NEWUTS | CLONE_PIDFD;
+                 CLONE_NEWUTS | CLONE_PIDFD | sys::kCloneClearSighand;
 #ifndef MAYFLY_SANITIZE
     args.flags |= CLONE_VM;  // sharing our memory costs nothing; copying it costs page faults
 #endif
@@ -169,7 +147,7 @@ class Launch {
     }
     args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
     args.exit_signal = SIGCHLD;
-    args.stack = stack_->lowest();
+    args.stack = stack;
     args.stack_size = kStackSize;
     sigset_t all;
     sigset_t before;
@@ -191,16 +169,34 @@ class Launch {
     Result<void> mapped = isolate::user_ns::from_parent(plan_.ids, range_.base, pid_);
     // A child that is on its way out has no /proc files that could be written: why it ends counts.
     if (!mapped) return is_ending() ? last_words() : mapped.error();
-    TRY(isolate::mounts::from_parent(p_.mounts, pid_));
     return send(Message{.kind = Kind::Go}, {});
   }
 
-  Result<Fd> wait_for_ready() {
-    Received received = TRY(receive());
-    if (received.message.kind == Kind::Failed) return step_error(plan_, received.message);
-    if (received.message.kind != Kind::Ready || !received.descriptor) {
-      return internal_error("start the sandbox: unexpected message of the child half");
+  Result<void> send_image() {
+    TRY(isolate::mounts::from_parent(p_.mounts, pid_));
+    const auto* bytes = reinterpret_cast<const char*>(request_.init_image.data());
+    const Fd image = TRY(sys::sealed_memfd("mayfly-init", {bytes, request_.init_image.size()},
+                                           sys::Executable::Yes));
+    // Where init's ids are nobody's outside, its image is one that it may execute and not read: its
+    // memory then belongs to the initial user namespace, whose capabilities nobody inside has, and
+    // it is never dumpable. An ordinary caller could not join such a sandbox later.
+    if (plan_.ids.range && ::fchmod(image.get(), 0111) != 0) {
+      return sys::errno_error("make init's image unreadable", "fchmod(memfd, 0111)");
     }
+    const int descriptors[] = {image.get()};
+    return send(Message{.kind = Kind::Image}, descriptors);
+  }
+
+  // While the child mounts.
+  Result<void> bring_up_loopback() {
+    const Received received = TRY(expect(Kind::Network));
+    const int error = isolate::net::loopback_up(received.descriptor.get());
+    if (error != 0) return failure(Step::Loopback, error);
+    return {};
+  }
+
+  Result<Fd> wait_for_ready() {
+    Received received = TRY(expect(Kind::Ready));
     return std::move(received.descriptor);
   }
 
@@ -213,13 +209,9 @@ class Launch {
     return send(Message{.kind = Kind::Spawn}, descriptors);
   }
 
-  // init's first word proves that execve succeeded: the stack and our shared memory are ours again.
+  // init's first word proves that execve succeeded: our memory is ours alone again.
   Result<void> wait_for_init() {
-    const Received received = TRY(receive());
-    if (received.message.kind == Kind::Failed) return step_error(plan_, received.message);
-    if (received.message.kind != Kind::InitReady) {
-      return internal_error("start the sandbox: unexpected message of init");
-    }
+    TRY(expect(Kind::InitReady));
     // An id change in the child made us non-dumpable, since it was one memory.
     if (plan_.ids.range) ::prctl(PR_SET_DUMPABLE, 1);
     return {};
@@ -229,6 +221,16 @@ class Launch {
     Message message;
     Fd descriptor;
   };
+
+  Result<Received> expect(Kind kind) {
+    Received received = TRY(receive());
+    if (received.message.kind == Kind::Failed) return step_error(plan_, received.message);
+    const bool with_descriptor = kind == Kind::Network || kind == Kind::Ready;
+    if (received.message.kind != kind || (with_descriptor && !received.descriptor)) {
+      return internal_error("start the sandbox: unexpected message");
+    }
+    return received;
+  }
 
   Result<Received> receive() {
     pollfd watched[2] = {{.fd = socket_.get(), .events = POLLIN, .revents = 0},
@@ -305,6 +307,7 @@ class Launch {
   Error last_words() {
     Result<Received> last = receive();
     if (!last) return std::move(last).error();
+    if (last->message.kind == Kind::Network) return last_words();
     if (last->message.kind == Kind::Failed) return step_error(plan_, last->message);
     return death();
   }
@@ -334,8 +337,7 @@ class Launch {
   Prepared p_;
   isolate::user_ns::Range range_;
   isolate::cgroup::Made cgroup_;
-  Fd socket_, socket_child_, supervisor_, init_image_, pidfd_;
-  std::optional<Stack> stack_;
+  Fd socket_, socket_child_, supervisor_, pidfd_;
   pid_t pid_ = 0;
   bool born_dead_ = false;
 };

@@ -62,6 +62,10 @@ enum class Step : std::uint32_t {
 enum class Kind : std::uint32_t {
   // parent → child half
   Go = 1,  // id maps are written: go on
+  // child half → parent, before anything else; carries a socket of the new network namespace
+  Network,
+  // parent → child half: the lower trees are id-mapped, mount them. Carries init's image
+  Image,
   // child half → parent; carries one descriptor: the root directory of the layer
   Ready,
   // child half or init → supervisor: step, index, error. The sender exits after it. Where init

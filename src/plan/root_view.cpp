@@ -77,7 +77,7 @@ void add_base(Skeleton& root, const Ids& ids) {
 }
 
 MountStep proc_step() {
-  return {.kind = MountKind::Proc, .target = "proc"};
+  return {.kind = MountKind::Proc, .target = "proc", .own_target = true};
 }
 
 void add_devices(Plan& plan) {
@@ -86,9 +86,10 @@ void add_devices(Plan& plan) {
                            .target = std::string("dev/") + device,
                            .source = std::string("/dev/") + device,
                            .access = Access::ReadOnly,
-                           .devices = true});
+                           .devices = true,
+                           .own_target = true});
   }
-  plan.mounts.push_back({.kind = MountKind::Devpts, .target = "dev/pts"});
+  plan.mounts.push_back({.kind = MountKind::Devpts, .target = "dev/pts", .own_target = true});
 }
 
 // /proc entries that tell about the host or change it. Most refuse an unmapped id by themselves;
@@ -101,7 +102,10 @@ constexpr const char* kReadOnlyDirs[] = {"sys", "irq", "bus"};
 
 void add_proc_seals(Plan& plan) {
   const auto seal = [&](MountKind kind, const char* name) {
-    plan.seals.push_back({.kind = kind, .target = std::string("proc/") + name, .optional = true});
+    plan.seals.push_back({.kind = kind,
+                          .target = std::string("proc/") + name,
+                          .own_target = true,
+                          .optional = true});
   };
   for (const char* name : kMasked)
     seal(MountKind::Mask, name);
@@ -128,7 +132,8 @@ void add_host_dir(const host::HostFacts& facts, const std::string& path, std::ve
                          .target = relative(path),
                          .lowers = {path},
                          .skeleton = std::move(own),
-                         .id_mapped = id_mapped});
+                         .id_mapped = id_mapped,
+                         .own_target = true});
 }
 
 std::vector<Node> etc_overlay_nodes(const host::HostFacts& facts, const RootView& view) {
@@ -225,7 +230,7 @@ Result<MountStep> cow_step(const host::HostFacts& facts, const std::string& sour
 }
 
 Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
-                         const std::string& project, Plan& plan) {
+                         const std::string& project, bool in_skeleton, Plan& plan) {
   if (project.empty()) return {};
   if (spec.project == spec::ProjectMode::Rw) {
     plan.mounts.push_back({.kind = MountKind::Bind,
@@ -241,6 +246,7 @@ Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
   MountStep step = TRY(cow_step(facts, project, project, access, plan));
   // The task may read its own project, whoever it belongs to.
   step.id_mapped = plan.ids.range;
+  step.own_target = in_skeleton;
   plan.mounts.push_back(std::move(step));
   return {};
 }
@@ -350,7 +356,7 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   }
   plan.mounts.push_back(proc_step());
   add_devices(plan);
-  TRY(add_project(spec, facts, view.project, plan));
+  TRY(add_project(spec, facts, view.project, !points.empty(), plan));
   for (const FsEntry& entry : spec.fs) {
     plan.mounts.push_back(TRY(fs_step(entry, facts, spec, plan)));
   }

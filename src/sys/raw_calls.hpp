@@ -164,9 +164,6 @@ inline long sendmsg(int fd, const msghdr* message, int flags) noexcept {
 inline long socket(int family, int type, int protocol) noexcept {
   return call(__NR_socket, family, type, protocol);
 }
-inline long ioctl(int fd, unsigned long request, const void* argument) noexcept {
-  return call(__NR_ioctl, fd, static_cast<long>(request), arg(argument));
-}
 inline long sethostname(const char* name, std::size_t size) noexcept {
   return call(__NR_sethostname, arg(name), static_cast<long>(size));
 }
