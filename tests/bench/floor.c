@@ -33,7 +33,7 @@ static long uid, gid, init_image, usr_tree, cwd_tree, caller_mask;
 
 static void put(long directory, const char* file, int flags, const char* text) {
   const long fd = NEED(openat, directory, file, O_WRONLY | O_CLOEXEC | flags, 0644);
-  if (*text != '\0') NEED(write, fd, text, strlen(text));
+  NEED(write, fd, text, strlen(text));
   NEED(close, fd);
 }
 
@@ -69,8 +69,8 @@ static void make_layer(void) {
   for (size_t i = 0; i < COUNT(links); ++i)
     NEED(symlinkat, links[i][0], AT_FDCWD, links[i][1]);
   for (size_t i = 0; i < COUNT(kNodes); ++i)
-    put(AT_FDCWD, kNodes[i] + 1, O_CREAT, "");
-  put(AT_FDCWD, "../m/f", O_CREAT, "");
+    NEED(mknodat, AT_FDCWD, kNodes[i] + 1, S_IFREG | 0644, 0);
+  NEED(mknodat, AT_FDCWD, "../m/f", S_IFREG, 0);
   put(AT_FDCWD, "../e/group", O_CREAT, "root:x:0:\n");
   put(AT_FDCWD, "../e/passwd", O_CREAT, "root:x:0:0:root:/root:/bin/sh\n");
   put(AT_FDCWD, "../e/hosts", O_CREAT, "127.0.0.1 localhost\n::1 localhost\n");
