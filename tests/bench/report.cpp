@@ -152,12 +152,17 @@ void print_readme(const Json& results) {
     printf(" %s | %s |\n", decimal(number(row, "page_faults"), 0).c_str(),
            decimal(number(row, "syscalls"), 0).c_str());
   }
-  if (!results.contains("throughput")) return;
-  printf("\n| sandboxes per second | 2 workers | 8 workers |\n|---|---|---|\n");
-  for (const Json& row : results["throughput"])
-    printf("| %s | %s | %s |\n", row["name"].get<std::string>().c_str(),
-           decimal(number(row, "per_second_2"), 0).c_str(),
-           decimal(number(row, "per_second_8"), 0).c_str());
+  if (results.contains("throughput")) {
+    printf("\n| sandboxes per second | 2 workers | 8 workers |\n|---|---|---|\n");
+    for (const Json& row : results["throughput"])
+      printf("| %s | %s | %s |\n", row["name"].get<std::string>().c_str(),
+             decimal(number(row, "per_second_2"), 0).c_str(),
+             decimal(number(row, "per_second_8"), 0).c_str());
+  }
+  const Json& host = results["host"];
+  printf("\nInterleaved starts as uid %d on %d cpus, Linux %s, load %.1f.\n",
+         host["uid"].get<int>(), host["cpus"].get<int>(), host["kernel"].get<std::string>().c_str(),
+         host["load_before"].get<double>());
 }
 
 bool check_goals(const Json& results) {
