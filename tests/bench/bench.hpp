@@ -31,6 +31,7 @@ struct Options {
   int runs = 200;
   bool quick = false;
   std::vector<std::string> extra;  // NAME=COMMAND…: more variants, split at spaces
+  std::vector<std::string> only;   // names of the variants to start; empty: all
 };
 
 // --- variants.cpp

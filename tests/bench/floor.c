@@ -1,153 +1,241 @@
 // The floor: the isolation of `mayfly run -- CMD`, by hand, with no options, words or reports.
-//
 // It answers "how fast could this be?": mayfly's goal is a ratio to it. Usage: floor /PROGRAM ARG…
-// in a directory outside /usr and /etc. Exit code: the task's own, 128 + n after signal n, 125 with
-// the step that failed. Linux 5.14, or 6.6 for an ordinary user (user xattrs on tmpfs).
-//
-// This file is the supervisor; floor_child.c builds the sandbox; floor_init.c is its pid 1.
-//
-// Simpler than mayfly: init has the task's id, there is no TTL, no relay, and the layer is not
-// kept.
+// in a directory outside /usr and /etc. Exit code: the task's own, 128 + n after signal n, else
+// 125. x86_64; Linux 5.14, or 6.6 for an ordinary user (user xattrs on tmpfs). Simpler than mayfly:
+// init has the task's id, there is no TTL, no relay, and the layer is not kept.
 #define _GNU_SOURCE
-#include <linux/mount.h>
-#include <linux/sched.h>
+#include "floor.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "floor_init.h"
-#include "floor_parts.h"
-#include "trace.h"
 
-enum { kStackSize = 64 << 10, kRangeSize = 65536 };
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-struct Floor the;
-static char cgroup[PATH_MAX + 64];
-TRACE_STORAGE
+enum { kNoDev = MS_NOSUID | MS_NODEV, kNoExec = MS_NOSUID | MS_NOEXEC, kPathSize = 4096 };
+
+// Made before the clone; the child reads them in our memory.
+static char cwd[kPathSize], cgroup[kPathSize + 64], **task_argv;
+static char stack[64 << 10] __attribute__((aligned(4096)));  // of the child, above a guard page
+static int pair[2];
+static long uid, gid, init_image, usr_tree, cwd_tree, caller_mask;
+
+static void put(long directory, const char* file, int flags, const char* text) {
+  const long fd = NEED(openat, directory, file, O_WRONLY | O_CLOEXEC | flags, 0644);
+  NEED(write, fd, text, strlen(text));
+  NEED(close, fd);
+}
+
+// --- The child half. It shares the supervisor's memory: raw calls only.
+static const char* const kNodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                     "/dev/random", "/dev/urandom", "/dev/tty"};
+
+// The layer: a tmpfs over /sys (no lower directory is below that), which goes with the old root.
+// s e lu lc: lowers of the root, /etc, /usr, the project; uN wN: uppers; n: new root; m: masks.
+static void make_layer(void) {
+  static const char* const made[] = {"usr",    "etc",   "proc",  "dev",   "dev/pts", "run",
+                                     "home",   "root",  "var",   "../e",  "../n",    "../m",
+                                     "../m/d", "../u0", "../w0", "../u1", "../w1",   "../u2",
+                                     "../w2",  "../u3", "../w3"};
+  static const char* const links[][2] = {
+      {"usr/bin", "bin"},     {"usr/sbin", "sbin"},     {"usr/lib", "lib"},
+      {"usr/lib64", "lib64"}, {"pts/ptmx", "dev/ptmx"}, {"/proc/self/fd", "dev/fd"},
+      {"fd/0", "dev/stdin"},  {"fd/1", "dev/stdout"},   {"fd/2", "dev/stderr"}};
+  NEED(mount, "floor", "/sys", "tmpfs", kNoDev, "size=512m,nr_inodes=100000,mode=0755");
+  RAW(umask, 0);
+  NEED(mkdirat, AT_FDCWD, "/sys/s", 0755);
+  NEED(chdir, "/sys/s");
+  for (size_t i = 0; i < COUNT(made); ++i)
+    NEED(mkdirat, AT_FDCWD, made[i], 0755);
+  NEED(mkdirat, AT_FDCWD, "tmp", 01777);
+  NEED(mkdirat, AT_FDCWD, "dev/shm", 01777);
+  for (char* end = cwd + 1; end != NULL;) {  // the project's, part by part
+    if ((end = strchr(end + 1, '/')) != NULL) *end = '\0';
+    const long error = RAW(mkdirat, AT_FDCWD, cwd + 1, 0755);
+    MUST(error == -EEXIST ? 0 : error, "mkdir");
+    if (end != NULL) *end = '/';
+  }
+  for (size_t i = 0; i < COUNT(links); ++i)
+    NEED(symlinkat, links[i][0], AT_FDCWD, links[i][1]);
+  for (size_t i = 0; i < COUNT(kNodes); ++i)
+    NEED(mknodat, AT_FDCWD, kNodes[i] + 1, S_IFREG | 0644, 0);
+  NEED(mknodat, AT_FDCWD, "../m/f", S_IFREG, 0);
+  put(AT_FDCWD, "../e/group", O_CREAT, "root:x:0:\n");
+  put(AT_FDCWD, "../e/passwd", O_CREAT, "root:x:0:0:root:/root:/bin/sh\n");
+  put(AT_FDCWD, "../e/hosts", O_CREAT, "127.0.0.1 localhost\n::1 localhost\n");
+  put(AT_FDCWD, "../e/resolv.conf", O_CREAT, "# no network\n");
+  NEED(mknodat, AT_FDCWD, "../e/shadow", S_IFCHR, 0);  // whiteouts
+  NEED(mknodat, AT_FDCWD, "../e/gshadow", S_IFCHR, 0);
+}
+
+static void overlay(const char* to, const char* options) {
+  NEED(mount, "overlay", to, "overlay", kNoDev, options);
+}
+static void enter_root(void) {
+  static const char* const masked[] = {"proc/acpi",       "proc/fs",      "proc/irq",
+                                       "proc/interrupts", "proc/keys",    "proc/key-users",
+                                       "proc/timer_list", "proc/kallsyms"};
+  if (uid == 0) {  // ids are shifted into the sandbox's range
+    NEED(mkdirat, AT_FDCWD, "../lu", 0755);
+    NEED(mkdirat, AT_FDCWD, "../lc", 0755);
+    NEED(move_mount, usr_tree, "", AT_FDCWD, "../lu", MOVE_MOUNT_F_EMPTY_PATH);
+    NEED(move_mount, cwd_tree, "", AT_FDCWD, "../lc", MOVE_MOUNT_F_EMPTY_PATH);
+  } else {
+    NEED(symlinkat, "/usr", AT_FDCWD, "../lu");
+    NEED(symlinkat, cwd, AT_FDCWD, "../lc");
+  }
+  overlay("../n", "lowerdir=../s,upperdir=../u0,workdir=../w0,userxattr");
+  NEED(chdir, "../n");
+  overlay("usr", "lowerdir=../lu,upperdir=../u1,workdir=../w1,userxattr");
+  overlay("etc", "lowerdir=../e:/etc,upperdir=../u2,workdir=../w2,userxattr");
+  overlay(cwd + 1, "lowerdir=../lc,upperdir=../u3,workdir=../w3,userxattr");
+  NEED(mount, "proc", "proc", "proc", kNoDev | kNoExec, NULL);
+  NEED(mount, "../m", "../m", NULL, MS_BIND, NULL);  // binds of a read-only mount are read-only
+  NEED(mount, NULL, "../m", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kNoDev | kNoExec, NULL);
+  for (size_t i = 0; i < COUNT(masked); ++i) {  // not every kernel has each of them
+    const long done = RAW(mount, i < 3 ? "../m/d" : "../m/f", masked[i], NULL, MS_BIND, NULL);
+    MUST(done == -ENOENT ? 0 : done, "mask");
+  }
+  for (size_t i = 0; i < COUNT(kNodes); ++i)
+    NEED(mount, kNodes[i], kNodes[i] + 1, NULL, MS_BIND, NULL);
+  NEED(mount, "devpts", "dev/pts", "devpts", kNoExec, "newinstance,ptmxmode=0666,mode=0620");
+  NEED(pivot_root, ".", ".");
+  NEED(umount2, ".", MNT_DETACH);
+  NEED(chdir, "/");
+  MUST(RAW(faccessat, AT_FDCWD, "/sys") == -ENOENT ? 0 : -1, "the old root has a /sys");
+  NEED(chdir, cwd);
+  RAW(umask, 022);
+}
+
+static void drop_rights(void) {
+  const struct rlimit core = {1, 1}, processes = {512, 512};
+  struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  const struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+  const long inet = NEED(socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  NEED(ioctl, inet, SIOCSIFFLAGS, &lo);
+  NEED(sethostname, "floor", 5);
+  NEED(prlimit64, 0, RLIMIT_CORE, &core, NULL);
+  NEED(prlimit64, 0, RLIMIT_NPROC, &processes, NULL);
+  put(AT_FDCWD, "/proc/sys/user/max_user_namespaces", 0, "0");
+  for (long cap = 0; cap <= CAP_LAST_CAP; ++cap)
+    NEED(prctl, PR_CAPBSET_DROP, cap);
+  NEED(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  NEED(capset, &header, none);
+  NEED(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  const long abi = NEED(landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  const unsigned long all = (1ul << (abi >= 5 ? 16 : abi >= 3 ? 15 : 12 + abi)) - 1;
+  const long rules = NEED(landlock_create_ruleset, &all, sizeof all, 0);
+  struct landlock_path_beneath_attr beneath = {all, (int)NEED(openat, AT_FDCWD, "/", O_PATH)};
+  NEED(landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0);
+  NEED(landlock_restrict_self, rules, 0);
+}
+
+__attribute__((used)) static void child(void) {
+  static char* const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root", NULL};
+  char go;
+  NEED(close, pair[0]);  // or our own copy would hide the supervisor's death
+  MUST(RAW(read, pair[1], &go, 1) == 1 ? 0 : -1, "no ids");
+  if (uid == 0) {
+    NEED(setgroups, 0, NULL);
+    NEED(setresgid, 0, 0, 0);
+    NEED(setresuid, 0, 0, 0);
+    NEED(keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, NULL);
+  }
+  // After every id change, which clears it; the socket tells of a death before it took hold.
+  NEED(prctl, PR_SET_PDEATHSIG, SIGKILL);
+  MUST(RAW(recvfrom, pair[1], &go, 1, MSG_DONTWAIT) == -EAGAIN ? 0 : -1, "supervisor died");
+  make_layer();
+  enter_root();
+  drop_rights();
+  NEED(rt_sigprocmask, SIG_SETMASK, &caller_mask, NULL, 8);
+  NEED(dup3, pair[1], kSocket, 0);  // the pair was made first, so no other of ours has this number
+  NEED(close_range, kSocket + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+  NEED(execveat, init_image, "", task_argv, environment, AT_EMPTY_PATH);
+}
+
+// --- The supervisor. This is the descriptor of a fresh cgroup below our own, or -1.
+static long make_cgroup(void) {
+  char own[kPathSize];
+  const char* tree = access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0 ? "" : "/unified";
+  const long fd = NEED(openat, AT_FDCWD, "/proc/self/cgroup", O_RDONLY | O_CLOEXEC, 0);
+  own[NEED(read, fd, own, sizeof own - 1)] = '\0';
+  const char* path = strstr(own, "0::/");
+  if (path == NULL) return -1;
+  const int length = (int)strcspn(path += 3, "\n");
+  snprintf(cgroup, sizeof cgroup, "/sys/fs/cgroup%s%.*s/floor-%d", tree, length, path, getpid());
+  if (RAW(mkdirat, AT_FDCWD, cgroup, 0755) < 0) return -1;
+  return NEED(openat, AT_FDCWD, cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+}
 
 // A throwaway range above 0x80000, held by a lock on one byte as long as we live.
-static unsigned lock_id_range(void) {
-  const long fd = NEED("/run/mayfly-floor.ids", openat, AT_FDCWD, "/run/mayfly-floor.ids",
-                       O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-  for (int tries = 0, slot = getpid() % 28000; tries < 28000; ++tries, slot = (slot + 1) % 28000) {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
-    const long locked = RAW(fcntl, fd, F_OFD_SETLK, &lock);
-    if (locked == 0) return (8u + (unsigned)slot) << 16;
-    if (locked != -EAGAIN) fail("fcntl", "id range", locked);
-  }
-  fail("fcntl", "every id range is taken", -EAGAIN);
-}
-
-// The descriptor of a fresh cgroup below our own, or -1 where that is not writable.
-static long make_cgroup(void) {
-  static char own[PATH_MAX];
-  const char* mounted = access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0 ? "/sys/fs/cgroup"
-                                                                         : "/sys/fs/cgroup/unified";
-  const long fd =
-      NEED("own cgroup", openat, AT_FDCWD, "/proc/self/cgroup", O_RDONLY | O_CLOEXEC, 0);
-  const long size = NEED("own cgroup", read, fd, own, sizeof own - 1);
-  NEED("own cgroup", close, fd);
-  own[size] = '\0';
-  char* line = strncmp(own, "0::", 3) == 0 ? own : strstr(own, "\n0::");
-  if (line == NULL) return -1;
-  line = strchr(line, '/');
-  line[strcspn(line, "\n")] = '\0';
-  snprintf(cgroup, sizeof cgroup, "%s%s/floor-%d", mounted, line[1] ? line : "", getpid());
-  if (mkdir(cgroup, 0755) != 0) return -1;
-  return NEED(cgroup, openat, AT_FDCWD, cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-}
-
-static long clone_tree(const char* tree) {
-  return NEED(tree, open_tree, AT_FDCWD, tree, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-}
-
-static void prepare(void) {
-  the.uid = getuid(), the.gid = getgid();
-  if (getcwd(the.cwd, sizeof the.cwd) == NULL || the.cwd[1] == '\0')
-    fail("getcwd", "a project", -ENOENT);
-  snprintf(the.path, sizeof the.path, "s%s", the.cwd);
-  snprintf(the.project, sizeof the.project, "lowerdir=%s,upperdir=u3,workdir=w3,userxattr",
-           the.uid == 0 ? "lc" : the.cwd);
-  the.supervisor = (int)NEED("self", pidfd_open, getpid(), 0);
-  NEED("pair", socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, the.pair);
-  the.init_image = (int)NEED("init", memfd_create, "init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (NEED("init", write, the.init_image, floor_init, sizeof floor_init) != sizeof floor_init)
-    fail("write", "init", -EIO);
-  NEED("init", fcntl, the.init_image, F_ADD_SEALS,
-       F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-  if (the.uid != 0) return;
-  the.usr_tree = (int)clone_tree("/usr");
-  the.cwd_tree = (int)clone_tree(the.cwd);
-}
-
-static void write_map(long pid, const char* which, unsigned own, unsigned range) {
-  char file[64], map[64];
-  snprintf(file, sizeof file, "/proc/%ld/%s", pid, which);
-  if (range != 0)
-    snprintf(map, sizeof map, "0 %u %u", range, kRangeSize);
-  else
-    snprintf(map, sizeof map, "%u %u 1", own, own);
-  put(file, 0, 0, map);
+static long lock_id_range(void) {
+  const long fd = NEED(openat, AT_FDCWD, "/run/floor.ids", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  struct flock lock = {.l_type = F_WRLCK, .l_start = getpid() % 28000, .l_len = 1};
+  while (RAW(fcntl, fd, F_OFD_SETLK, &lock) == -EAGAIN)
+    lock.l_start = (lock.l_start + 1) % 28000;
+  return (8 + lock.l_start) << 16;
 }
 
 static void map_ids(long pid) {
-  char file[64];
-  const unsigned range = the.uid == 0 ? lock_id_range() : 0;
-  write_map(pid, "uid_map", the.uid, range);
-  snprintf(file, sizeof file, "/proc/%ld/setgroups", pid);
-  if (the.uid != 0) put(file, 0, 0, "deny");
-  write_map(pid, "gid_map", the.gid, range);
-  TRACE_PARENT("id maps");
-  if (the.uid != 0) return;
-  snprintf(file, sizeof file, "/proc/%ld/ns/user", pid);
-  const long ns = NEED(file, openat, AT_FDCWD, file, O_RDONLY | O_CLOEXEC, 0);
+  char name[64], map[64];
+  snprintf(name, sizeof name, "/proc/%ld", pid);
+  const long proc = NEED(openat, AT_FDCWD, name, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+  snprintf(map, sizeof map, "%ld %ld %d", uid, uid ? uid : lock_id_range(), uid ? 1 : 65536);
+  put(proc, "uid_map", 0, map);
+  if (uid != 0) put(proc, "setgroups", 0, "deny");
+  if (uid != 0) snprintf(map, sizeof map, "%ld %ld 1", gid, gid);
+  put(proc, "gid_map", 0, map);
+  if (uid != 0) return;
+  const long ns = NEED(openat, proc, "ns/user", O_RDONLY | O_CLOEXEC, 0);
   struct mount_attr shift = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned long)ns};
-  NEED("/usr", mount_setattr, the.usr_tree, "", AT_EMPTY_PATH, &shift, sizeof shift);
-  NEED(the.cwd, mount_setattr, the.cwd_tree, "", AT_EMPTY_PATH, &shift, sizeof shift);
-  TRACE_PARENT("id-mapped mounts");
+  NEED(mount_setattr, usr_tree, "", AT_EMPTY_PATH, &shift, sizeof shift);
+  NEED(mount_setattr, cwd_tree, "", AT_EMPTY_PATH, &shift, sizeof shift);
 }
 
 int main(int argc, char** argv) {
-  TRACE_PARENT("exec of the floor to main");
-  if (argc < 2) fail("main", "usage: floor /PROGRAM ARG…", -EINVAL);
-  the.task_argv = argv + 1;
-  prepare();
-  TRACE_PARENT("prepare");
-  const long cgroup_fd = make_cgroup();
-  TRACE_PARENT("cgroup");
-  char* stack = mmap(NULL, kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (stack == MAP_FAILED) fail("mmap", "stack", -ENOMEM);
-  NEED("guard page", mprotect, stack, 4096, PROT_NONE);
-  sigset_t every;
-  sigfillset(&every);
-  NEED("signals", rt_sigprocmask, SIG_SETMASK, &every, &the.caller_mask, 8);
-  int pidfd = -1;
-  struct clone_args args = {.flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS |
-                                     CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-                                     CLONE_NEWCGROUP,
-                            .pidfd = (unsigned long)&pidfd,
-                            .exit_signal = SIGCHLD,
-                            .stack = (unsigned long)stack,
-                            .stack_size = kStackSize};
+  MUST(argc > 1 ? 0 : -1, "usage: floor /PROGRAM ARG…");
+  task_argv = argv + 1, uid = getuid(), gid = getgid();
+  MUST(getcwd(cwd, sizeof cwd) != NULL && cwd[1] != '\0' ? 0 : -1, "needs a project");
+  NEED(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+  init_image = NEED(memfd_create, "init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  NEED(write, init_image, floor_init, sizeof floor_init);
+  NEED(fcntl, init_image, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  if (uid == 0) {
+    usr_tree = NEED(open_tree, AT_FDCWD, "/usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    cwd_tree = NEED(open_tree, AT_FDCWD, cwd, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+  }
+  const long cgroup_fd = make_cgroup(), every = -1;
+  NEED(mprotect, stack, 4096, PROT_NONE);
+  NEED(rt_sigprocmask, SIG_SETMASK, &every, &caller_mask, 8);
+  int pidfd = -1, status = 0;
+  struct clone_args args = {.pidfd = (unsigned long)&pidfd, .exit_signal = SIGCHLD};
+  args.flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
+               CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+  args.stack = (unsigned long)stack, args.stack_size = sizeof stack;
   if (cgroup_fd >= 0) args.flags |= CLONE_INTO_CGROUP, args.cgroup = (unsigned long)cgroup_fd;
-  const long pid =
-      need("clone3", "child", raw_clone(__NR_clone3, (long)&args, sizeof args, child, NULL));
-  TRACE_PARENT("> clone3");
-  NEED("pair", close, the.pair[1]);
+  long pid = __NR_clone3;  // in the child it calls child() on the new stack
+  __asm__ volatile("syscall; test %%rax, %%rax; jnz 1f; call child; 1:"
+                   : "+a"(pid)
+                   : "D"(&args), "S"(sizeof args)
+                   : "rcx", "r11", "memory");
+  MUST(pid, "clone3");
+  NEED(close, pair[1]);
   map_ids(pid);
-  RAW(sendto, the.pair[0], "g", 1, MSG_NOSIGNAL);  // a child that failed already is reaped below
-  TRACE_PARENT("go");
-  struct FloorReport report;
-  const long size = NEED("report", read, the.pair[0], &report, sizeof report);
-  TRACE_PARENT("wait for the report");
-  siginfo_t ended;
-  NEED("init", waitid, P_PIDFD, pidfd, &ended, WEXITED, NULL);
-  TRACE_PARENT("init reaped");
-  if (cgroup_fd >= 0) NEED(cgroup, unlinkat, AT_FDCWD, cgroup, AT_REMOVEDIR);
-  TRACE_PARENT("rmdir of the cgroup");
-  if (size != sizeof report) return ended.si_code == CLD_EXITED ? ended.si_status : 125;
-  trace_print(&report);
-  return WIFEXITED(report.status) ? WEXITSTATUS(report.status) : 128 + WTERMSIG(report.status);
+  RAW(sendto, pair[0], "g", 1, MSG_NOSIGNAL);  // a child that failed already is reaped below
+  if (NEED(read, pair[0], &status, sizeof status) != sizeof status) status = 125 << 8;
+  NEED(waitid, P_PIDFD, pidfd, NULL, WEXITED, NULL);
+  if (cgroup_fd >= 0) NEED(unlinkat, AT_FDCWD, cgroup, AT_REMOVEDIR);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <initializer_list>
 #include <map>
 
 #include "bench.hpp"
@@ -127,18 +128,26 @@ Json teardown_once(const Variant& variant, int processes) {
   return {{"value", elapsed}};
 }
 
-std::vector<const Variant*> sandboxes(const std::vector<Variant>& variants) {
+std::vector<const Variant*> those_of(const std::vector<Variant>& variants,
+                                     std::initializer_list<const char*> names) {
   std::vector<const Variant*> found;
-  for (const char* name : {"floor", "mayfly", "bwrap"})
+  for (const char* name : names)
     if (const Variant* variant = find(variants, name)) found.push_back(variant);
   return found;
+}
+
+std::vector<const Variant*> sandboxes(const std::vector<Variant>& variants) {
+  return those_of(variants, {"floor", "mayfly", "bwrap"});
+}
+
+std::vector<const Variant*> plain_and_sandboxes(const std::vector<Variant>& variants) {
+  return those_of(variants, {"plain", "floor", "mayfly", "bwrap"});
 }
 
 }  // namespace
 
 Json measure_throughput(const std::vector<Variant>& variants, double seconds) {
-  std::vector<const Variant*> chosen = sandboxes(variants);
-  chosen.insert(chosen.begin(), find(variants, "plain"));
+  const std::vector<const Variant*> chosen = plain_and_sandboxes(variants);
   std::map<std::string, std::map<int, std::vector<double>>> rates;
   for (int pass = 0; pass < 3; ++pass)
     for (const int workers : {2, 8})
@@ -222,8 +231,7 @@ Json measure_lateness(const Variant& mayfly, int sandboxes) {
 }
 
 Json measure_teardown(const std::vector<Variant>& variants, int processes) {
-  std::vector<const Variant*> chosen = sandboxes(variants);
-  chosen.insert(chosen.begin(), find(variants, "plain"));
+  const std::vector<const Variant*> chosen = plain_and_sandboxes(variants);
   Json rows = Json::array();
   for (const Variant* variant : chosen)
     rows.push_back({{"name", variant->wrap.empty() ? "killpg" : variant->name},

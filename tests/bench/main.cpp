@@ -14,7 +14,8 @@ using namespace mayfly::bench;
 
 constexpr const char* kUsage =
     "usage: bench --floor PROGRAM --mayfly PROGRAM --work DIR [--runs N] [--quick] [--smoke]\n"
-    "             [--starts-only] [--extra NAME=COMMAND]... [--json FILE] [--check] [--readme]\n"
+    "             [--starts-only] [--only NAME]... [--extra NAME=COMMAND]... [--json FILE]\n"
+    "             [--check] [--readme]\n"
     "       bench --from FILE [--check] [--readme]\n";
 
 struct Request {
@@ -46,6 +47,8 @@ Request parse(int argc, char** argv) {
       request.options.runs = atoi(value().c_str());
     else if (word == "--extra")
       request.options.extra.push_back(value());
+    else if (word == "--only")
+      request.options.only.push_back(value());
     else if (word == "--json")
       request.json_file = value();
     else if (word == "--from")

@@ -138,24 +138,31 @@ void print_tables(const Json& results) {
 void print_readme(const Json& results) {
   const Json& starts = results["starts"];
   printf(
-      "| start of `true`, spawn to exit | median | × plain | × bwrap | page faults |\n"
-      "|---|---|---|---|---|\n");
+      "| start of `true`, spawn to exit | median | p90 | × plain | × floor | × bwrap | page faults "
+      "|"
+      " system calls |\n"
+      "|---|---|---|---|---|---|---|---|\n");
   for (const Json& row : starts) {
     const std::string name = row["name"];
     if (row.contains("missing") || name == "plain again") continue;
-    const auto times = [&](const char* other) {
-      return decimal(ratio(starts, name.c_str(), other, "p50_ms"), 2);
-    };
-    printf("| %s | %s ms | %s | %s | %s |\n", name.c_str(),
-           decimal(number(row, "p50_ms"), 1).c_str(), times("plain").c_str(),
-           times("bwrap").c_str(), decimal(number(row, "page_faults"), 0).c_str());
+    printf("| %s | %s ms | %s ms |", name.c_str(), decimal(number(row, "p50_ms"), 1).c_str(),
+           decimal(number(row, "p90_ms"), 1).c_str());
+    for (const char* other : {"plain", "floor", "bwrap"})
+      printf(" %s |", decimal(ratio(starts, name.c_str(), other, "p50_ms"), 2).c_str());
+    printf(" %s | %s |\n", decimal(number(row, "page_faults"), 0).c_str(),
+           decimal(number(row, "syscalls"), 0).c_str());
   }
-  if (!results.contains("throughput")) return;
-  printf("\n| sandboxes per second | 2 workers | 8 workers |\n|---|---|---|\n");
-  for (const Json& row : results["throughput"])
-    printf("| %s | %s | %s |\n", row["name"].get<std::string>().c_str(),
-           decimal(number(row, "per_second_2"), 0).c_str(),
-           decimal(number(row, "per_second_8"), 0).c_str());
+  if (results.contains("throughput")) {
+    printf("\n| sandboxes per second | 2 workers | 8 workers |\n|---|---|---|\n");
+    for (const Json& row : results["throughput"])
+      printf("| %s | %s | %s |\n", row["name"].get<std::string>().c_str(),
+             decimal(number(row, "per_second_2"), 0).c_str(),
+             decimal(number(row, "per_second_8"), 0).c_str());
+  }
+  const Json& host = results["host"];
+  printf("\nInterleaved starts as uid %d on %d cpus, Linux %s, load %.1f.\n",
+         host["uid"].get<int>(), host["cpus"].get<int>(), host["kernel"].get<std::string>().c_str(),
+         host["load_before"].get<double>());
 }
 
 bool check_goals(const Json& results) {

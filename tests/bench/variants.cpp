@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -131,6 +132,20 @@ std::string trial(const Variant& variant) {
   return "it exits " + std::to_string(code) + ": " + words.substr(0, words.find('\n'));
 }
 
+std::vector<Variant> chosen(const std::vector<Variant>& variants, const Argv& names) {
+  std::vector<Variant> found;
+  for (const std::string& name : names) {
+    const auto variant = std::find_if(variants.begin(), variants.end(),
+                                      [&](const Variant& each) { return each.name == name; });
+    if (variant == variants.end()) {
+      fprintf(stderr, "bench: there is no variant called %s\n", name.c_str());
+      exit(2);
+    }
+    found.push_back(*variant);
+  }
+  return found;
+}
+
 }  // namespace
 
 Argv Variant::with(const Argv& command) const {
@@ -184,6 +199,7 @@ std::vector<Variant> find_variants(const Options& options) {
   tool("firejail",
        "--quiet --noprofile --net=none --private-dev --private-tmp --caps.drop=all --nonewprivs"
        " --seccomp --");
+  if (!options.only.empty()) variants = chosen(variants, options.only);
   for (Variant& variant : variants) {
     if (!variant.missing.empty()) continue;
     variant.missing = trial(variant);
