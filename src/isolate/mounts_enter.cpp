@@ -136,6 +136,24 @@ long overlay_mount(const Mount& step) noexcept {
   return raw::fsmount(fs.get(), kPlain | (read_only ? sys::kMountAttrRdonly : 0));
 }
 
+// The new root stays open, and hangs in the layer until it is entered.
+long keep_root(int* root) noexcept {
+  const long opened = raw::openat(AT_FDCWD, kNewRoot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  *root = static_cast<int>(opened);
+  return opened;
+}
+
+// A directory of the layer, bound to itself, since only a mount can be the root.
+long layer_root(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
+  if (const long made = raw::mkdirat(AT_FDCWD, kNewRoot, step.mode); made < 0) return made;
+  const Held tree(raw::openat(AT_FDCWD, kNewRoot, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!tree) return tree.answer();
+  const Fault fault = make_own_nodes(tree.get(), step.nodes, step.node_count, task, index);
+  if (fault) return -fault.error;
+  const long bound = raw::mount(kNewRoot, kNewRoot, nullptr, MS_BIND, nullptr);
+  return bound < 0 ? bound : keep_root(root);
+}
+
 long overlay(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
   if (const long made = make_overlay_dirs(step, task, index); made < 0) return made;
   if (const long attached = attach_trees(step); attached < 0) return attached;
@@ -147,10 +165,7 @@ long overlay(const Mount& step, const TaskIds& task, std::uint32_t index, int* r
     const unsigned long read_only = step.access == plan::Access::ReadOnly ? MS_RDONLY : 0;
     const long mounted = raw::mount("overlay", is_root ? kNewRoot : step.direct, "overlay",
                                     MS_NOSUID | MS_NODEV | read_only, step.options);
-    if (mounted < 0 || !is_root) return mounted;
-    const long opened = raw::openat(AT_FDCWD, kNewRoot, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    *root = static_cast<int>(opened);
-    return opened;
+    return mounted < 0 || !is_root ? mounted : keep_root(root);
   }
   const long mount = overlay_mount(step);
   if (mount < 0) return mount;
@@ -247,6 +262,8 @@ long make(const Mount& step, const TaskIds& task, std::uint32_t index, int* root
   switch (step.kind) {
     case plan::MountKind::Nodes:
       return -make_nodes_beneath(*root, step.nodes, step.node_count, task, index).error;
+    case plan::MountKind::Layer:
+      return layer_root(step, task, index, root);
     case plan::MountKind::Overlay:
       return overlay(step, task, index, root);
     case plan::MountKind::Bind:

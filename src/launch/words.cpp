@@ -55,6 +55,10 @@ Words mount_words(const plan::Plan& plan, std::uint32_t index, int error) {
   switch (step->kind) {
     case plan::MountKind::Overlay:
       return overlay_words(*step, error);
+    case plan::MountKind::Layer:
+      return {.action = "make the root on the layer",
+              .call = {},
+              .hint = error == ENOSPC ? "raise --layer-size or --layer-inodes" : ""};
     case plan::MountKind::Nodes: {
       const std::string name = step->skeleton.empty() ? at : inside(step->skeleton.front().path);
       return {.action = "make " + shown(name) + " inside",

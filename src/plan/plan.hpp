@@ -49,6 +49,7 @@ struct Ids {
 // What the child does to build the root, in order. Paths in `target` are relative to the new root
 // and have no leading slash.
 enum class MountKind {
+  Layer,    // the root itself: a directory of the layer that holds `skeleton`
   Nodes,    // no mount: make `skeleton` below the new root as it stands, never through a symlink
   Overlay,  // lower directories (host paths or prepared trees) with upper and work on the layer
   Bind,     // a host path, recursively
@@ -61,8 +62,8 @@ enum class MountKind {
 
 enum class Access { ReadWrite, ReadOnly };
 
-// A directory, file, link or whiteout made before the mounts, in the skeleton that is the root
-// overlay's lower layer, or after the mounts (through them).
+// A directory, file, link or whiteout made before the mounts, in the skeleton that is the root or a
+// lower layer of its overlay, or after the mounts (through them).
 struct Node {
   enum class Kind { Dir, File, Symlink, Whiteout };
   Kind kind = Kind::Dir;
@@ -113,7 +114,7 @@ enum class Filter { Default, Nesting };
 struct Plan {
   Ids ids;
   std::uint64_t layer_bytes = 0, layer_inodes = 0;
-  std::vector<MountStep> mounts;  // the first is the root overlay
+  std::vector<MountStep> mounts;  // the first is the root: Layer or Overlay
   // What is hidden or made read-only last, when everything is in place and the ban on user
   // namespaces was written through the still writable /proc/sys.
   std::vector<MountStep> seals;

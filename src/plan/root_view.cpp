@@ -92,13 +92,20 @@ void add_devices(Plan& plan) {
   plan.mounts.push_back({.kind = MountKind::Devpts, .target = "dev/pts", .own_target = true});
 }
 
-// /proc entries that tell about the host or change it. Most refuse an unmapped id by themselves;
-// the masks hold for every id.
-constexpr const char* kMasked[] = {
-    "keys",       "key-users",     "kcore",       "kmsg", "kallsyms",
-    "timer_list", "sysrq-trigger", "sched_debug", "acpi", "latency_stats",
-    "interrupts", "scsi",          "asound",      "fs"};
-constexpr const char* kReadOnlyDirs[] = {"sys", "irq", "bus"};
+// /proc entries that tell about the host or change it.
+constexpr const char* kMasked[] = {"keys",          "key-users",  "kallsyms", "sched_debug", "acpi",
+                                   "latency_stats", "interrupts", "scsi",     "asound",      "fs"};
+// These obey the host's root alone: where nobody inside has its id, they refuse by themselves.
+constexpr const char* kMaskedForRoot[] = {"kcore", "kmsg", "timer_list", "sysrq-trigger"};
+// Some files here belong to the sandbox's own root.
+constexpr const char* kReadOnly[] = {"sys"};
+constexpr const char* kReadOnlyForRoot[] = {"irq", "bus"};
+
+bool maps_host_root(const Ids& ids) {
+  const auto is_root = [](const IdRange& range) { return range.outside == 0; };
+  return std::any_of(ids.uids.begin(), ids.uids.end(), is_root) ||
+         std::any_of(ids.gids.begin(), ids.gids.end(), is_root);
+}
 
 void add_proc_seals(Plan& plan) {
   const auto seal = [&](MountKind kind, const char* name) {
@@ -109,7 +116,12 @@ void add_proc_seals(Plan& plan) {
   };
   for (const char* name : kMasked)
     seal(MountKind::Mask, name);
-  for (const char* name : kReadOnlyDirs)
+  for (const char* name : kReadOnly)
+    seal(MountKind::ReadOnly, name);
+  if (!maps_host_root(plan.ids)) return;
+  for (const char* name : kMaskedForRoot)
+    seal(MountKind::Mask, name);
+  for (const char* name : kReadOnlyForRoot)
     seal(MountKind::ReadOnly, name);
 }
 
@@ -161,7 +173,7 @@ void add_host_root(const host::HostFacts& facts, const RootView& view, Skeleton 
   }
   for (const std::string& point : points)
     root.dir(point);
-  plan.mounts.push_back({.kind = MountKind::Overlay, .target = "", .skeleton = root.take()});
+  plan.mounts.push_back({.kind = MountKind::Layer, .skeleton = root.take()});
   for (const host::TopEntry& entry : facts.top) {
     if (entry.kind == host::TopEntry::Kind::Symlink || entry.empty) continue;
     const std::string path = "/" + entry.name;
@@ -210,7 +222,7 @@ void add_empty_root(const RootView& view, Skeleton root, const std::vector<std::
   }
   for (const std::string& point : points)
     root.dir(point);
-  plan.mounts.push_back({.kind = MountKind::Overlay, .target = "", .skeleton = root.take()});
+  plan.mounts.push_back({.kind = MountKind::Layer, .skeleton = root.take()});
 }
 
 Result<MountStep> cow_step(const host::HostFacts& facts, const std::string& source,
