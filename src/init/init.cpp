@@ -77,11 +77,6 @@ void Init::start() noexcept {
   timer_ = static_cast<int>(checked(
       Step::InitDeadline, call(__NR_timerfd_create, CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)));
   arm(launch::kSetupDeadlineNs);
-  Message ready;
-  ready.kind = Kind::InitReady;
-  send(ready);
-
-  // What no one sees before the first task is done while the supervisor reads that.
   call(__NR_prctl, PR_SET_NAME, arg("mayfly-init"), 0, 0, 0);
   // Out of the caller's process group: a SIGSTOP for that must not stop both keys. Not by setsid,
   // which costs a scheduling group where autogroup is on. EPERM: it leads a session already.

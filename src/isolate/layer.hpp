@@ -5,8 +5,9 @@
 // attached over /proc of the child's own mount namespace, a directory that every host has and that
 // the set-up does not read, and is the working directory while the root is built, so that overlays
 // name their directories by short relative paths. It goes with the old root; below the new one only
-// directories of it are attached: the root itself, and the read-only one of the masks. (Not over "/": then it would be on top of the old root, and be all that the
-// one umount after pivot_root takes away.) Does not stop: memory use by processes.
+// directories of it are attached: the root itself, and the read-only one of the masks. (Not over
+// "/": then it would be on top of the old root, and be all that the one umount after pivot_root
+// takes away.) Does not stop: memory use by processes.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,7 @@ class Preparer {
     out.mode = step.mode;
     if (step.size > 0) out.size = prepared_.keep(std::to_string(step.size));
     if (!step.source.empty()) out.source = prepared_.keep(step.source);
-    use_shared_source(step, out);
+    use_device_source(step, out);
     add_nodes(step, out);
     if (step.kind == plan::MountKind::Overlay) TRY(add_overlay(step, out));
     if (step.kind == plan::MountKind::Bind && step.id_mapped && range_) {
@@ -89,14 +89,9 @@ class Preparer {
            });
   }
 
-  void use_shared_source(const plan::MountStep& step, Mount& out) {
-    if (out.direct == nullptr) return;
-    const auto leaf = [&](std::string_view above) { return step.target.substr(above.size()); };
-    if (step.kind == plan::MountKind::Bind && step.devices) {
-      out.source = prepared_.keep(std::string(kDeviceSource) + "/" + leaf("dev/"));
-    } else if (step.kind == plan::MountKind::ReadOnly) {
-      out.source = prepared_.keep(std::string(kProcSource) + "/" + leaf("proc/"));
-    }
+  void use_device_source(const plan::MountStep& step, Mount& out) {
+    if (out.direct == nullptr || step.kind != plan::MountKind::Bind || !step.devices) return;
+    out.source = prepared_.keep(kDeviceSource + step.target.substr(std::string_view("dev").size()));
   }
 
   void add_nodes(const plan::MountStep& step, Mount& out) {

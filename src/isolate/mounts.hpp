@@ -60,10 +60,9 @@ struct Mount {
 
 // The directory of the layer at which the new root is attached while it is built.
 inline constexpr const char kNewRoot[] = "r";
-// Where in the layer the host's devices and a read-only view of the new /proc are for direct binds.
+// Where in the layer the host's devices are for direct binds, and what masks show.
 inline constexpr const char kDeviceSource[] = "d";
 inline constexpr const char kMaskSource[] = "k";
-inline constexpr const char kProcSource[] = "p";
 
 struct TaskIds {
   unsigned uid = 0, gid = 0;

@@ -38,12 +38,12 @@ long restrict(int tree, unsigned long attributes) noexcept {
 // attributes of its source: made when the first step needs them.
 class Sources {
  public:
-  enum Which : unsigned { kDevices = 1, kMasks = 2, kProc = 4 };
+  enum Which : unsigned { kDevices = 1, kMasks = 2 };
 
   long need(Which which) noexcept {
     if ((made_ & which) != 0) return 0;
     made_ |= which;
-    const long made = which == kDevices ? devices() : which == kMasks ? masks() : proc();
+    const long made = which == kDevices ? devices() : masks();
     return made == -EEXIST ? 0 : made;  // made before, by enter() for seal()
   }
 
@@ -60,12 +60,6 @@ class Sources {
     if (const long made = raw::mknodat(AT_FDCWD, kMaskFile, S_IFREG, 0); made < 0) return made;
     if (const long made = raw::mkdirat(AT_FDCWD, kMaskDir, 0555); made < 0) return made;
     return bind_source(kMaskSource, kMaskSource, kPlain | sys::kMountAttrNoexec);
-  }
-
-  // The same file system as the new root's /proc, on a mount that forbids writes.
-  static long proc() noexcept {
-    if (const long made = raw::mkdirat(AT_FDCWD, kProcSource, 0700); made < 0) return made;
-    return raw::mount("proc", kProcSource, "proc", kProcFlags | MS_RDONLY, nullptr);
   }
 
   static long bind_source(const char* name, const char* from, unsigned long attributes) noexcept {
@@ -243,10 +237,11 @@ long mask(const Mount& step, int root, Sources* sources) noexcept {
 }
 
 // Makes what is at the target read-only with everything below it.
-long read_only(const Mount& step, int root, Sources* sources) noexcept {
+long read_only(const Mount& step, int root) noexcept {
   if (step.direct != nullptr) {
-    const long made = sources->need(Sources::kProc);
-    return made < 0 ? made : bind_direct(step.source, step);
+    const long bound = bind_direct(step.direct, step);
+    constexpr unsigned long kReadOnly = MS_REMOUNT | MS_BIND | MS_RDONLY | kProcFlags;
+    return bound < 0 ? bound : raw::mount(nullptr, step.direct, nullptr, kReadOnly, nullptr);
   }
   const Held there(open_beneath(root, step.target, 0));
   if (!there) return there.answer();
@@ -287,7 +282,7 @@ long make(const Mount& step, const TaskIds& task, std::uint32_t index, int* root
     case plan::MountKind::Mask:
       return mask(step, *root, sources);
     case plan::MountKind::ReadOnly:
-      return read_only(step, *root, sources);
+      return read_only(step, *root);
   }
   return -EINVAL;
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -16,7 +17,7 @@
 
 namespace mayfly::launch {
 
-// A sandbox whose init was started. Owned by the supervisor; closing the descriptors does not end
+// A sandbox whose root is built and whose init is about to be executed. Owned by the supervisor; closing the descriptors does not end
 // it, killing init does.
 struct Sandbox {
   pid_t init_pid = 0;  // in the supervisor's pid namespace
@@ -26,6 +27,8 @@ struct Sandbox {
   Fd cgroup;  // the sandbox's cgroup directory, if it has one
   std::string cgroup_path;
   Fd id_lock;  // holds the throwaway id range as long as it is open
+  // What the child half reads until it executes init: ours alone again after settle().
+  std::shared_ptr<void> launch;
 };
 
 // Descriptors of the task, already checked (DESIGN 6). Borrowed.
@@ -43,11 +46,15 @@ struct StartRequest {
   std::int64_t deadline_ns = 0;  // init's own key, from the receipt of the request; 0: none
 };
 
-// Builds the sandbox, executes init and hands it the first spawn request, which it has received but
-// perhaps not yet carried out when this returns. On failure everything made so far is undone: no
-// process, mount, cgroup or lock is left. Call it from the main thread, with the signals that the
+// Builds the sandbox and sends init the first spawn request. When this returns, the child half may
+// not yet have executed init: what then fails comes as a message, Failed like init's own. On failure
+// everything made so far is undone: no process, mount, cgroup or lock is left. The plan must outlive
+// settle(). Call it from the main thread, with the signals that the
 // caller handles blocked.
 [[nodiscard]] Result<Sandbox> start(const plan::Plan& plan, const StartRequest& request);
+
+// init said something, or is gone: nothing shares our memory any more.
+void settle(Sandbox& sandbox);
 
 // The words for a step that failed: "mount the overlay of /usr", with the plan's own paths.
 [[nodiscard]] Error step_error(const plan::Plan& plan, const Message& failed);

@@ -1,6 +1,6 @@
 // The parent half of the launch. The lists here and in child.cpp name the same steps in the same
 // order: Network ← maps, Go → layer; trees, Image → mounts, loopback, root → Ready, Spawn → rights,
-// init → InitReady.
+// init.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -73,7 +74,6 @@ class Launch {
     TRY(bring_up_loopback());
     Fd layer = TRY(wait_for_ready());
     TRY(send_spawn());
-    TRY(wait_for_init());
     Sandbox sandbox;
     sandbox.init_pid = std::exchange(pid_, 0);
     sandbox.init_pidfd = std::move(pidfd_);
@@ -209,14 +209,6 @@ class Launch {
     return send(Message{.kind = Kind::Spawn}, descriptors);
   }
 
-  // init's first word proves that execve succeeded: our memory is ours alone again.
-  Result<void> wait_for_init() {
-    TRY(expect(Kind::InitReady));
-    // An id change in the child made us non-dumpable, since it was one memory.
-    if (plan_.ids.range) ::prctl(PR_SET_DUMPABLE, 1);
-    return {};
-  }
-
   struct Received {
     Message message;
     Fd descriptor;
@@ -342,16 +334,28 @@ class Launch {
   bool born_dead_ = false;
 };
 
+Result<Sandbox> attempt(const plan::Plan& plan, const StartRequest& request, CgroupEntry entry,
+                        bool& born_dead) {
+  const auto launch = std::make_shared<Launch>(plan, request);
+  Result<Sandbox> sandbox = launch->run(entry);
+  if (sandbox) sandbox->launch = launch;
+  born_dead = launch->born_dead();
+  return sandbox;
+}
+
 }  // namespace
 
 Result<Sandbox> start(const plan::Plan& plan, const StartRequest& request) {
-  {
-    Launch launch(plan, request);
-    Result<Sandbox> sandbox = launch.run(CgroupEntry::ByClone);
-    if (sandbox || !launch.born_dead()) return sandbox;
-  }
-  Launch retry(plan, request);
-  return retry.run(CgroupEntry::ByMove);
+  bool born_dead = false;
+  Result<Sandbox> sandbox = attempt(plan, request, CgroupEntry::ByClone, born_dead);
+  return born_dead ? attempt(plan, request, CgroupEntry::ByMove, born_dead) : std::move(sandbox);
+}
+
+void settle(Sandbox& sandbox) {
+  if (!sandbox.launch) return;
+  sandbox.launch.reset();
+  // An id change in the child made us non-dumpable, since it was one memory.
+  ::prctl(PR_SET_DUMPABLE, 1);
 }
 
 }  // namespace mayfly::launch

@@ -71,8 +71,6 @@ enum class Kind : std::uint32_t {
   // child half or init → supervisor: step, index, error. The sender exits after it. Where init
   // refuses a request (Step::InitRequest), text = the field that is wrong.
   Failed,
-  // init → supervisor: init runs, its deadline is armed
-  InitReady,
   // supervisor → init; slot = a free one; carries memfd, stdin, stdout, stderr (in that order).
   // One at a time: the next Spawn follows the Started or ExecFailed of the last.
   Spawn,

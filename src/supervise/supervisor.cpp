@@ -214,11 +214,13 @@ void Run::conclude(End& end) {
     outcome_.error = end.reason == Reason::ExecFailed ? exec_error(plan_, *end.failure)
                                                       : launch::step_error(plan_, *end.failure);
   }
-  outcome_.usage = measure_usage({.end = &end,
-                                  .spawned_ns = spawned_ns_,
-                                  .cgroup = &sandbox_.cgroup,
-                                  .layer = &sandbox_.layer,
-                                  .no_cgroup_why = plan_.cgroup_reason});
+  outcome_.usage =
+      measure_usage({.end = &end,
+                     .spawned_ns = spawned_ns_,
+                     .cgroup = &sandbox_.cgroup,
+                     .layer = &sandbox_.layer,
+                     .no_cgroup_why = plan_.cgroup_reason,
+                     .is_reported = spec_.status_fd >= 0 || !spec_.result_file.empty()});
   sandbox_.socket.reset();
   outcome_.proof.init_reaped = end.init.has_value();
   outcome_.proof.populated = std::move(end.populated);

@@ -123,12 +123,14 @@ Usage unmeasured_usage(const std::string& why) {
 
 Usage measure_usage(const UsageRequest& request) {
   Usage usage;
+  if (!request.is_reported) usage = unmeasured_usage("nobody asked for a report");
   const End& end = *request.end;
   usage.wall_ns =
       end.init
           ? Measured{.value = static_cast<std::uint64_t>(end.init_gone_ns - request.spawned_ns),
                      .why_not = {}}
           : unknown("init was not reaped");
+  if (!request.is_reported) return usage;
   constexpr std::uint64_t kMicrosecond = 1000;
   std::string buffer;
   const CgroupFile cpu = read_cgroup(request, "cpu.stat", buffer);

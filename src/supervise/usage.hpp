@@ -16,6 +16,7 @@ struct UsageRequest {
   const Fd* cgroup = nullptr;   // may be empty
   const Fd* layer = nullptr;    // may be empty
   std::string no_cgroup_why;
+  bool is_reported = true;  // false: only the time, which costs no system call
 };
 
 // Where there was nothing to measure, and why.

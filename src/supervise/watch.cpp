@@ -208,7 +208,8 @@ Result<bool> Watch::take_message() {
     TRY(handle(Event::Lost));
     return true;
   }
-  if (message.kind == Kind::InitReady || message.slot != launch::kMainSlot) return true;
+  launch::settle(*request_.sandbox);
+  if (message.slot != launch::kMainSlot) return true;
   message.text[sizeof message.text - 1] = '\0';
   TRY(handle(event_of(message).value_or(Event::Lost), &message));
   return true;

@@ -60,7 +60,7 @@ struct OtherSupervisor {
     REQUIRE(pid >= 0);
     if (pid == 0) {
       Sandbox sandbox({.supervisor = watched_by_init});
-      sandbox.expect(Kind::InitReady);
+      sandbox.wait_until_ready();
       const Fd memfd = sealed_memfd(stubborn(0).bytes());
       const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
       Message message;
@@ -112,7 +112,7 @@ struct OtherSupervisor {
 
 TEST_CASE("init's own key turns: stubborn, detached and stopped descendants are gone") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   const Fd output = sandbox.spawn(stubborn(0));
   sandbox.expect(Kind::Started);
   CHECK(read_line(output) == "stubborn\n");
@@ -141,7 +141,7 @@ TEST_CASE("each way of learning of the supervisor's end is enough by itself") {
   SUBCASE("the pidfd") {
     Bystander watched;
     Sandbox sandbox({.supervisor = watched.pid()});
-    sandbox.expect(Kind::InitReady);
+    sandbox.wait_until_ready();
     const Fd output = sandbox.spawn(stubborn(0));
     CHECK(read_line(output) == "stubborn\n");
     watched.end();
@@ -150,7 +150,7 @@ TEST_CASE("each way of learning of the supervisor's end is enough by itself") {
   }
   SUBCASE("the socket") {
     Sandbox sandbox;
-    sandbox.expect(Kind::InitReady);
+    sandbox.wait_until_ready();
     const Fd output = sandbox.spawn(stubborn(0));
     CHECK(read_line(output) == "stubborn\n");
     sandbox.hang_up();
@@ -189,7 +189,7 @@ TEST_CASE("without a supervisor to watch init does not start") {
 
 TEST_CASE("a new deadline replaces the old: none, later or earlier") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   const Fd output = sandbox.spawn(stubborn(3000 * kMillisecond));
   sandbox.set_deadline(0);
   CHECK(read_line(output) == "stubborn\n");
@@ -202,7 +202,7 @@ TEST_CASE("a new deadline replaces the old: none, later or earlier") {
 
 TEST_CASE("the deadline in a spawn request is init's key by itself") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   const Fd output = sandbox.spawn(stubborn(100 * kMillisecond));
   CHECK(sandbox.wait() == launch::kInitDeadline);
   (void)read_all(output);  // ends
@@ -216,7 +216,7 @@ TEST_CASE("when the main task ends, what it left in the background is killed") {
 
 TEST_CASE("tasks that fork without end do not keep init from its key") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   Spawn request;
   request.argv = {target(), "churn"};
   const Fd output = sandbox.spawn(request);
@@ -230,7 +230,7 @@ TEST_CASE("tasks that fork without end do not keep init from its key") {
 TEST_CASE("a child that is stopped on its way to execve does not keep init from its key") {
   for (int i = 0; i < 10; ++i) {
     Sandbox sandbox;
-    sandbox.expect(Kind::InitReady);
+    sandbox.wait_until_ready();
     Spawn request;
     request.argv = {"/bin/sleep", "1000"};
     request.header.deadline_ns = 100 * kMillisecond;
@@ -248,7 +248,7 @@ TEST_CASE("from its entry until the first spawn init has the set-up deadline (ro
   // Seen from outside, in the timer itself: init is not dumpable, so only root may look.
   if (!has_root()) return;
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   std::string timer;
   for (int number = 0; number < 16 && timer.empty(); ++number) {
     const std::string path =
@@ -268,7 +268,7 @@ TEST_CASE("from its entry until the first spawn init has the set-up deadline (ro
 
 TEST_CASE("a task that is stopped does not keep init from its key") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   Spawn request;
   request.argv = {"/bin/sh", "-c", "kill -STOP $$"};
   const Fd output = sandbox.spawn(request);

@@ -17,6 +17,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "init/image.hpp"
 
@@ -87,9 +88,7 @@ bool become_init_user(Place place) {
     const rlimit limit{options.most_processes, options.most_processes};
     if (setrlimit(RLIMIT_NPROC, &limit) != 0) _exit(75);
   }
-  if (options.dirty_signals) {
-    for (int number = 1; number <= 64; ++number)
-      signal(number, SIG_IGN);
+  if (options.blocked_signals) {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -279,6 +278,18 @@ void Sandbox::set_deadline(std::int64_t nanoseconds) {
   send(message);
 }
 
+void Sandbox::wait_until_ready() {
+  const std::string path = "/proc/" + std::to_string(pid_) + "/comm";
+  for (int waited = 0; waited < kPatienceMs; ++waited) {
+    std::ifstream file(path);
+    std::string name;
+    std::getline(file, name);
+    if (name == "mayfly-init") return;
+    usleep(1000);
+  }
+  FAIL("init does not get ready");
+}
+
 Message Sandbox::receive() {
   REQUIRE_MESSAGE(is_readable(socket_), "init says nothing");
   Message message;
@@ -323,7 +334,7 @@ int Sandbox::wait() {
 
 Ended run(const Spawn& request, StartOptions options) {
   Sandbox sandbox(options);
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   const Fd output = sandbox.spawn(request);
   const Message started = sandbox.expect(Kind::Started);
   CHECK(started.value > 1);
@@ -336,7 +347,7 @@ Ended run(const Spawn& request, StartOptions options) {
 
 Message run_to_failure(const Spawn& request, StartOptions options) {
   Sandbox sandbox(options);
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   const Fd output = sandbox.spawn(request);
   const Message failed = sandbox.expect(Kind::ExecFailed);
   CHECK(read_all(output).empty());

@@ -68,7 +68,7 @@ struct Pipe {
 struct StartOptions {
   Place place = Place::PidNamespace;
   pid_t supervisor = 0;           // whose pidfd init is given; 0: the calling process
-  bool dirty_signals = false;     // block and ignore what can be before the start
+  bool blocked_signals = false;   // block what can be blocked before the start
   unsigned most_processes = 0;    // RLIMIT_NPROC of init; 0: as it is
   bool close_supervisor = false;  // give init no descriptor 4
 };
@@ -92,6 +92,8 @@ class Sandbox {
   // Arms init's key anew. Tests that need the task to come this far first do not put a deadline
   // into its spawn: on a busy machine that would be a race.
   void set_deadline(std::int64_t nanoseconds);
+  // Waits until init has armed its first deadline and watches its supervisor.
+  void wait_until_ready();
   // The next message, whatever it is.
   Message receive();
   Message expect(Kind kind);

@@ -63,7 +63,7 @@ Message refusal_of(Sandbox& sandbox) {
 
 std::string refused_field(const Fd& memfd) {
   Sandbox sandbox({.place = Place::Plain});
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   sandbox.spawn_memfd(memfd);
   return refusal_of(sandbox).text;
 }
@@ -201,7 +201,7 @@ TEST_CASE("a request that is too short or too long is refused") {
 TEST_CASE("a message that the protocol does not have ends init") {
   const auto answer_to = [](const std::function<void(Sandbox&)>& speak) {
     Sandbox sandbox({.place = Place::Plain});
-    sandbox.expect(Kind::InitReady);
+    sandbox.wait_until_ready();
     speak(sandbox);
     return std::string(refusal_of(sandbox).text);
   };
@@ -243,7 +243,7 @@ TEST_CASE("a message that the protocol does not have ends init") {
 
 TEST_CASE("a slot is taken until its task has ended") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   Spawn request;
   request.argv = {"/bin/sleep", "1000"};
   const Fd output = sandbox.spawn(request);
@@ -305,7 +305,7 @@ TEST_CASE("random mutations of a request never hang init nor execute anything") 
     for (int i = 0; i < 250; ++i) {
       const std::string bytes = mutate();
       Sandbox sandbox({.place = Place::Plain});
-      sandbox.expect(Kind::InitReady);
+      sandbox.wait_until_ready();
       sandbox.spawn_memfd(sealed_memfd(bytes));
       // A deadline may have been mutated to pass at once; then init ends without a word.
       if (!sandbox.is_at_end()) {

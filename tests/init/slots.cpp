@@ -59,7 +59,7 @@ int count_zombies(pid_t parent) {
 
 TEST_CASE("500 orphans leave no zombie") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   Pipe input = make_pipe();
   Pipe output = make_pipe();
   const Fd memfd = sealed_memfd(command({target(), "orphans", "500"}).bytes());
@@ -79,7 +79,7 @@ TEST_CASE("500 orphans leave no zombie") {
 
 TEST_CASE("tasks in other slots come and go beside the main one") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   sandbox.spawn(command({"/bin/sleep", "1000"}));
   sandbox.expect(Kind::Started);
   for (int round = 0; round < 10; ++round) {
@@ -104,7 +104,7 @@ TEST_CASE("no process left for a task: the main one ends init, another does not"
   const StartOptions alone{.place = geteuid() == 0 ? Place::IdRange : Place::PidNamespace,
                            .most_processes = 1};
   Sandbox sandbox(alone);
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   for (const std::uint32_t slot : {7u, 7u, launch::kMainSlot}) {
     CHECK(read_all(sandbox.spawn(command({target(), "exit", "0"}), slot)).empty());
     const Message failed = sandbox.expect(Kind::ExecFailed);
@@ -117,7 +117,7 @@ TEST_CASE("no process left for a task: the main one ends init, another does not"
 
 TEST_CASE("all 64 slots at once, each told apart") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   for (std::uint32_t slot = 0; slot < launch::kMostSlots; ++slot) {
     sandbox.spawn(command({"/bin/sleep", "1000"}), slot);
     CHECK(sandbox.expect(Kind::Started).slot == slot);
@@ -133,7 +133,7 @@ TEST_CASE("all 64 slots at once, each told apart") {
 
 TEST_CASE("a signal reaches the whole process group of its task, and no other") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   const Fd first =
       sandbox.spawn(command({"/bin/sh", "-c", "sleep 1000 & echo up; wait; echo no"}), 1);
   sandbox.expect(Kind::Started);
@@ -153,7 +153,7 @@ TEST_CASE("a signal reaches the whole process group of its task, and no other") 
 TEST_CASE("a signal right behind the spawn finds its task, executed or not") {
   for (int i = 0; i < 50; ++i) {
     Sandbox sandbox;
-    sandbox.expect(Kind::InitReady);
+    sandbox.wait_until_ready();
     const Fd output = sandbox.spawn(command({"/bin/sleep", "1000"}));
     sandbox.send(signal_message(SIGKILL));
     const Message first = sandbox.receive();
@@ -172,7 +172,7 @@ TEST_CASE("a signal right behind the spawn finds its task, executed or not") {
 
 TEST_CASE("linger: the rest may end by itself, then init says so and ends") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   Spawn request = command({target(), "leave", "300"});
   request.header.flags = launch::kLinger;
   const Fd output = sandbox.spawn(request);
@@ -188,7 +188,7 @@ TEST_CASE("linger: the rest may end by itself, then init says so and ends") {
 
 TEST_CASE("linger ends at the deadline") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   Spawn request = command({"/bin/sh", "-c", "sleep 1000 &"});
   request.header.flags = launch::kLinger;
   const Fd output = sandbox.spawn(request);
@@ -201,7 +201,7 @@ TEST_CASE("linger ends at the deadline") {
 
 TEST_CASE("the pidfd that comes with Started is the task's") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   sandbox.spawn(command({"/bin/sleep", "1000"}));
   sandbox.expect(Kind::Started);
   const Fd task = sandbox.take_descriptor();

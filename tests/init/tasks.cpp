@@ -62,7 +62,7 @@ TEST_CASE("the task has descriptors 0, 1, 2 and no other") {
 
 TEST_CASE("the task's stdio may be any permutation of one file") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   Pipe pipe = make_pipe();
   const Fd memfd = sealed_memfd(look().bytes());
   Message message;
@@ -74,10 +74,10 @@ TEST_CASE("the task's stdio may be any permutation of one file") {
   CHECK(fact(read_all(pipe.read), "descriptors") == "0 1 2");
 }
 
-TEST_CASE("signals are clean, although init's parent had all blocked and ignored") {
-  CHECK(fact(run(look(), {.dirty_signals = true}).output, "unclean_signals") == "");
+TEST_CASE("no signal is blocked, although init's parent had all of them blocked") {
+  CHECK(fact(run(look(), {.blocked_signals = true}).output, "unclean_signals") == "");
   const Ended ended =
-      run(command({target(), "die", std::to_string(SIGTERM)}), {.dirty_signals = true});
+      run(command({target(), "die", std::to_string(SIGTERM)}), {.blocked_signals = true});
   CHECK(ended.exited.value == SIGTERM);
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("a terminal becomes the controlling one, only if asked") {
     const Fd end(ioctl(terminal.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
     REQUIRE(end);
     Sandbox sandbox;
-    sandbox.expect(Kind::InitReady);
+    sandbox.wait_until_ready();
     Pipe output = make_pipe();
     Spawn request = look();
     if (asked) request.header.flags = launch::kControllingTty;
@@ -163,7 +163,7 @@ TEST_CASE("init and a start need no call that is not in the list of calls") {
 
   // The way to a missing interpreter, a signal and a new deadline need no other either.
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   request.argv = {"/nonexistent/x"};
   sandbox.spawn(request, 1);
   CHECK(sandbox.expect(Kind::ExecFailed).error == ENOENT);
@@ -184,7 +184,7 @@ TEST_CASE("init and a start need no call that is not in the list of calls") {
 
 TEST_CASE("a filter for init is loaded once, and every task inherits it") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   Spawn request = command({target(), "status"});
   request.filter = answer(SYS_vhangup, SECCOMP_RET_ERRNO | EPERM);
   request.header.flags = launch::kInitFilter;
@@ -203,7 +203,7 @@ TEST_CASE("a filter for init is loaded once, and every task inherits it") {
 
 TEST_CASE("a filter for the task alone leaves init without one") {
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   Spawn request = command({target(), "status"});
   request.filter = answer(SYS_ppoll, SECCOMP_RET_KILL_PROCESS);  // init could not go on
   CHECK(fact(read_all(sandbox.spawn(request)), "Seccomp:") == "2");
@@ -220,7 +220,7 @@ TEST_CASE("a filter that the kernel refuses: a failure of init, or of the task w
 
   request.header.flags = launch::kInitFilter;
   Sandbox sandbox;
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   sandbox.spawn(request);
   const Message fatal = sandbox.expect(Kind::Failed);
   CHECK(fatal.step == Step::InitFilter);
@@ -264,7 +264,7 @@ TEST_CASE("with a range of ids init still signals its tasks, and they cannot tou
   CHECK(fact(ended.output, "read") == "Operation not permitted");
 
   Sandbox sandbox({.place = Place::IdRange});
-  sandbox.expect(Kind::InitReady);
+  sandbox.wait_until_ready();
   request.argv = {"/bin/sleep", "1000"};
   sandbox.spawn(request);
   sandbox.expect(Kind::Started);
