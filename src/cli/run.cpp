@@ -11,9 +11,8 @@
 #include "cli/caller.hpp"
 #include "cli/commands.hpp"
 #include "cli/ending.hpp"
+#include "cli/gather.hpp"
 #include "cli/say.hpp"
-#include "host/facts.hpp"
-#include "host/sources.hpp"
 #include "report/status.hpp"
 #include "supervise/supervisor.hpp"
 
@@ -40,39 +39,6 @@ Outcome never_started(const spec::Spec& spec, Error error) {
     none->why_not = "the sandbox was never made";
   }
   return outcome;
-}
-
-// What the entries point to on the host, and the content of files that are copied inside: a plan
-// opens nothing.
-Result<void> look_at_sources(spec::Spec& spec, host::HostFacts& facts) {
-  if (spec.root == spec::RootKind::Directory) {
-    const host::SourceFact root = TRY(host::inspect_source(spec.root_dir));
-    if (root.kind != host::SourceFact::Kind::Directory) {
-      return Error{.kind = ErrorKind::Usage,
-                   .sys_errno = ENOTDIR,
-                   .action = "use " + shown(spec.root_dir) + " as root",
-                   .call = {},
-                   .hint = "--root takes a directory: unpack an image or archive first"};
-    }
-  }
-  for (spec::FsEntry& entry : spec.fs) {
-    if (entry.source.empty()) continue;
-    if (entry.kind == spec::FsKind::File) {
-      entry.data = TRY(host::read_source(entry.source, spec.layer_bytes));
-      entry.source.clear();
-    } else {
-      facts.sources.push_back(TRY(host::inspect_source(entry.source)));
-    }
-  }
-  return {};
-}
-
-Result<host::HostFacts> gather_facts(spec::Spec& spec) {
-  TRY(spec::validate(spec));
-  host::HostFacts facts = TRY(host::gather(
-      spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller));
-  TRY(look_at_sources(spec, facts));
-  return facts;
 }
 
 Outcome attempt(spec::Spec spec, report::Reporter& reporter) {

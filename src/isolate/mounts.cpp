@@ -48,7 +48,9 @@ class Preparer {
     if (step.kind == plan::MountKind::Bind && step.id_mapped && range_) {
       trees_.clear();
       points_.clear();
-      TRY(add_tree(step.source, true));
+      // Everything that is mounted below comes along, or what it hides would show.
+      TRY(add_tree(step.source, sys::kOpenTreeClone | sys::kAtRecursive,
+                   step.must_be_writable ? Shift::Writable : Shift::Readable));
       hand_over_trees(out);
     }
     return out;
@@ -64,6 +66,7 @@ class Preparer {
                            .mode = node.mode,
                            .data = prepared_.keep(node.data),
                            .size = node.data.size(),
+                           .modified_ns = node.modified_ns,
                            .task_owned = node.task_owned});
     }
     out.nodes = nodes.data();
@@ -87,8 +90,13 @@ class Preparer {
     }
     for (const std::string& lower : step.lowers) {
       if (!lowerdir.empty()) lowerdir += ':';
-      if (step.id_mapped && range_) {
-        lowerdir += TRY(add_tree(lower, !read_only && step.must_be_writable));
+      const bool shifted = step.id_mapped && range_;
+      if (shifted || step.detached) {
+        const bool writable = !read_only && step.must_be_writable;
+        lowerdir += TRY(add_tree(lower, sys::kOpenTreeClone,
+                                 !shifted   ? Shift::No
+                                 : writable ? Shift::Writable
+                                            : Shift::Readable));
       } else {
         lowerdir += escaped(lower);
       }
@@ -98,12 +106,18 @@ class Preparer {
     return {};
   }
 
-  // Opens a detached copy of the tree for the id mapping; returns its place in the layer.
-  Result<std::string> add_tree(const std::string& path, bool must_be_writable) {
-    Fd tree = TRY(sys::open_tree(path, sys::kOpenTreeClone));
-    const std::string point = "m" + std::to_string(prepared_.id_mapped.size());
-    prepared_.id_mapped.push_back(
-        {.fd = tree.get(), .path = path, .must_be_writable = must_be_writable});
+  // Whether a tree's ids are mapped, and what must be possible where they cannot be.
+  enum class Shift { No, Readable, Writable };
+
+  // Opens a detached copy of the tree, for the id mapping or to be free of what is mounted below;
+  // returns its place in the layer.
+  Result<std::string> add_tree(const std::string& path, unsigned flags, Shift shift) {
+    Fd tree = TRY(sys::open_tree(path, flags));
+    const std::string point = "m" + std::to_string(prepared_.fds.size());
+    if (shift != Shift::No) {
+      prepared_.id_mapped.push_back(
+          {.fd = tree.get(), .path = path, .must_be_writable = shift == Shift::Writable});
+    }
     trees_.push_back(tree.get());
     points_.push_back(prepared_.keep(point));
     prepared_.fds.push_back(std::move(tree));

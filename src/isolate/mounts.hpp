@@ -28,6 +28,7 @@ struct Node {
   unsigned mode = 0;
   const char* data = nullptr;
   std::size_t size = 0;
+  std::int64_t modified_ns = 0;
   bool task_owned = false;
 };
 
