@@ -38,9 +38,10 @@ spec::Spec trial_spec() {
   return spec;
 }
 
-Outcome try_a_sandbox(const spec::Spec& spec, const host::HostFacts& facts) {
+Outcome try_a_sandbox(const spec::Spec& spec, const host::HostFacts& facts,
+                      const supervise::Beginning& beginning) {
   Silent observer;
-  return supervise::run(spec, facts, caller_environment(), observer);
+  return supervise::run(spec, facts, caller_environment(), beginning, observer);
 }
 
 bool works(const Outcome& trial) {
@@ -105,7 +106,7 @@ int doctor(const Request& request) {
   }
   Findings findings;
   findings.rows = host::probe(*facts);
-  findings.trial = try_a_sandbox(spec, *facts);
+  findings.trial = try_a_sandbox(spec, *facts, *request.beginning);
   const int printed = print(request.json ? as_json(findings) : as_text(findings));
   return is_well(findings) ? printed : kFailed;
 }

@@ -8,6 +8,7 @@
 #include "cli/help.hpp"
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
+#include "supervise/supervisor.hpp"
 #include "sys/files.hpp"
 
 namespace {
@@ -46,8 +47,10 @@ Error unknown_verb(std::string_view word) {
                                   : "did you mean " + std::string(name) + "?");
 }
 
-int execute(const Command& command, std::span<char* const> args) {
+int execute(const Command& command, std::span<char* const> args,
+            const supervise::Beginning& beginning) {
   Request request;
+  request.beginning = &beginning;
   if (Result<std::string> dir = sys::getcwd()) request.working_dir = *std::move(dir);
   const Result<void> parsed = parse(*command.verb, args, request);
   if (!parsed) return command.refused(request, parsed.error());
@@ -57,6 +60,8 @@ int execute(const Command& command, std::span<char* const> args) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // First of all: the caller may die while we read what it wants.
+  const supervise::Beginning beginning = supervise::begin();
   const std::span<char* const> args(argv, static_cast<std::size_t>(argc));
   if (args.size() < 2) {
     return refuse({}, usage_error("start: no verb was given", "mayfly --help lists the verbs"));
@@ -65,7 +70,7 @@ int main(int argc, char** argv) {
   if (word == "--help" || word == "-h") return print(overview());
   if (word == "--version") word = kVersionVerb.name;
   for (const Command& command : kCommands) {
-    if (word == command.verb->name) return execute(command, args.subspan(1));
+    if (word == command.verb->name) return execute(command, args.subspan(1), beginning);
   }
   return refuse({}, unknown_verb(word));
 }

@@ -11,6 +11,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "host/causes.hpp"
 #include "launch/protocol.hpp"
 #include "plan/plan.hpp"
 
@@ -41,6 +42,7 @@ struct StartRequest {
   std::span<const sock_filter> filter;    // the task's seccomp program
   TaskStdio stdio;
   std::int64_t deadline_ns = 0;  // init's own key, from the receipt of the request; 0: none
+  const host::HostFacts* facts = nullptr;  // to say why the host refuses a sandbox; may be null
 };
 
 // Builds the sandbox, executes init and hands it the first spawn request, which it has received but
@@ -48,6 +50,9 @@ struct StartRequest {
 // process, mount, cgroup or lock is left. Call it from the main thread, with the signals that the
 // caller handles blocked.
 [[nodiscard]] Result<Sandbox> start(const plan::Plan& plan, const StartRequest& request);
+
+// The words for a host that refuses namespaces: which setting of it does, and the remedy.
+[[nodiscard]] Error refused_namespaces(int error, const host::Surroundings& around);
 
 // The words for a step that failed: "mount the overlay of /usr", with the plan's own paths.
 [[nodiscard]] Error step_error(const plan::Plan& plan, const Message& failed);
