@@ -5,6 +5,7 @@
 
 #include "cli/caller.hpp"
 #include "cli/commands.hpp"
+#include "cli/gather.hpp"
 #include "cli/probe_rows.hpp"
 #include "cli/say.hpp"
 #include "host/facts.hpp"
@@ -29,13 +30,18 @@ struct Findings {
   Outcome trial;
 };
 
-Outcome try_a_sandbox(const host::HostFacts& facts) {
+spec::Spec trial_spec() {
   spec::Spec spec;
   spec.argv = {"true"};
   spec.stdin_kind = spec::StdinKind::Null;
   spec.ttl = std::chrono::seconds(10);
+  return spec;
+}
+
+Outcome try_a_sandbox(const spec::Spec& spec, const host::HostFacts& facts,
+                      const supervise::Beginning& beginning) {
   Silent observer;
-  return supervise::run(spec, facts, caller_environment(), observer);
+  return supervise::run(spec, facts, caller_environment(), beginning, observer);
 }
 
 bool works(const Outcome& trial) {
@@ -92,14 +98,15 @@ std::string as_json(const Findings& findings) {
 }  // namespace
 
 int doctor(const Request& request) {
-  const Result<host::HostFacts> facts = host::gather();
+  spec::Spec spec = trial_spec();
+  const Result<host::HostFacts> facts = gather_facts(spec);
   if (!facts) {
     say(complaint(facts.error()));
     return kFailed;
   }
   Findings findings;
   findings.rows = host::probe(*facts);
-  findings.trial = try_a_sandbox(*facts);
+  findings.trial = try_a_sandbox(spec, *facts, *request.beginning);
   const int printed = print(request.json ? as_json(findings) : as_text(findings));
   return is_well(findings) ? printed : kFailed;
 }

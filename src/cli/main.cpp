@@ -13,6 +13,7 @@
 #include "cli/help.hpp"
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
+#include "supervise/supervisor.hpp"
 #include "sys/files.hpp"
 
 namespace {
@@ -59,8 +60,10 @@ void populate_heap() {
   ::madvise(reinterpret_cast<void*>(end - kUsed), kUsed, MADV_POPULATE_WRITE);
 }
 
-int execute(const Command& command, std::span<char* const> args) {
+int execute(const Command& command, std::span<char* const> args,
+            const supervise::Beginning& beginning) {
   Request request;
+  request.beginning = &beginning;
   if (Result<std::string> dir = sys::getcwd()) request.working_dir = *std::move(dir);
   const Result<void> parsed = parse(*command.verb, args, request);
   if (!parsed) return command.refused(request, parsed.error());
@@ -70,6 +73,8 @@ int execute(const Command& command, std::span<char* const> args) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // First of all: the caller may die while we read what it wants.
+  const supervise::Beginning beginning = supervise::begin();
   populate_heap();
   const std::span<char* const> args(argv, static_cast<std::size_t>(argc));
   if (args.size() < 2) {
@@ -79,7 +84,7 @@ int main(int argc, char** argv) {
   if (word == "--help" || word == "-h") return print(overview());
   if (word == "--version") word = kVersionVerb.name;
   for (const Command& command : kCommands) {
-    if (word == command.verb->name) return execute(command, args.subspan(1));
+    if (word == command.verb->name) return execute(command, args.subspan(1), beginning);
   }
   return refuse({}, unknown_verb(word));
 }

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "spec/spec.hpp"
+#include "supervise/supervisor.hpp"
 
 namespace mayfly::cli {
 
@@ -20,6 +21,7 @@ struct Request {
   bool help = false;
   bool json = false;
   bool dry_run = false;
+  const supervise::Beginning* beginning = nullptr;  // of this process; for verbs that run a sandbox
 };
 
 enum class Isolation { Kept, Weakened };

@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "host/sources.hpp"
+#include "host/trees.hpp"
 
 namespace mayfly::host {
 
@@ -84,6 +85,7 @@ struct HostFacts {
   int landlock_abi = 0;                  // 0: none
   CgroupFacts cgroup;
   std::vector<SourceFact> sources;  // what the request's entries point to, by inspect_source()
+  std::vector<TreeFact> trees;      // those with mounts below, by look_at_tree()
   std::string runtime_dir;          // where the registry lives (DESIGN 11)
 
   bool operator==(const HostFacts&) const = default;

@@ -1,5 +1,6 @@
 #include "host/mounts.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/text.hpp"
@@ -118,6 +119,18 @@ CgroupFacts find_cgroup(const std::vector<MountPoint>& mounts, std::string_view 
 
 std::string own_cgroup_dir(const CgroupFacts& cgroup) {
   return cgroup.own == "/" ? cgroup.mount : cgroup.mount + cgroup.own;
+}
+
+std::vector<const MountPoint*> visible_mounts_below(const std::vector<MountPoint>& mounts,
+                                                    const std::string& path) {
+  std::vector<const MountPoint*> found;
+  for (std::size_t i = 0; i < mounts.size(); ++i) {
+    const bool below = mounts[i].path != path && is_within(mounts[i].path, path);
+    if (below && !is_hidden(mounts, i)) found.push_back(&mounts[i]);
+  }
+  std::sort(found.begin(), found.end(),
+            [](const MountPoint* a, const MountPoint* b) { return a->path < b->path; });
+  return found;
 }
 
 bool has_mounts_below(const std::vector<MountPoint>& mounts, const std::string& path) {

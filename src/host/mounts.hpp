@@ -13,6 +13,11 @@ namespace mayfly::host {
 // says is an error: a mount that we overlook may be one that hides something.
 [[nodiscard]] Result<std::vector<MountPoint>> parse_mountinfo(std::string_view text);
 
+// The mounts strictly below `path` that a path leads to (none is on top of them), in the order of
+// their paths: parents before what is in them.
+[[nodiscard]] std::vector<const MountPoint*> visible_mounts_below(
+    const std::vector<MountPoint>& mounts, const std::string& path);
+
 // Where the v2 hierarchy is mounted and our own cgroup in it; both empty if there is none that we
 // can reach. `proc_cgroup` is /proc/self/cgroup. `writable` is left to the caller.
 [[nodiscard]] CgroupFacts find_cgroup(const std::vector<MountPoint>& mounts,

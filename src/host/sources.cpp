@@ -10,13 +10,14 @@
 
 #include "base/fd.hpp"
 #include "base/text.hpp"
+#include "sys/files.hpp"
 #include "sys/mounts.hpp"
 
 namespace mayfly::host {
 namespace {
 
 constexpr int kSocketDepth = 2;
-constexpr int kMostEntries = 4096;  // per directory: a look, not a proof (mayfly-run(1) says so)
+constexpr int kMostEntries = 4096;  // per directory
 
 // The first socket within `depth` levels below the directory `fd`, or empty.
 std::string find_socket(Fd fd, const std::string& path, int depth) {
@@ -59,21 +60,34 @@ SourceFact::Kind kind_of(mode_t mode) {
 
 }  // namespace
 
-Result<SourceFact> inspect_source(const std::string& path) {
+Result<SourceFact> inspect_source(const std::string& path, Sockets sockets) {
+  const Fd source(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status = {};
-  if (::stat(path.c_str(), &status) != 0) {
-    Error error = sys::errno_error("show " + shown(path) + " inside", "stat(" + shown(path) + ")");
+  if (!source || ::fstat(source.get(), &status) != 0) {
+    Error error = sys::errno_error("show " + shown(path) + " inside", "open(" + shown(path) + ")");
     error.kind = ErrorKind::Usage;
     error.hint = "the path before ':' is looked up on the host, as you";
     return error;
   }
-  SourceFact fact{.path = path, .kind = kind_of(status.st_mode), .socket = {}};
+  SourceFact fact{.path = path, .kind = kind_of(status.st_mode)};
+  fact.real =
+      TRY(sys::readlinkat(AT_FDCWD, ("/proc/self/fd/" + std::to_string(source.get())).c_str()));
+  if (sockets == Sockets::Ignored) return fact;
   if (fact.kind == SourceFact::Kind::Socket) fact.socket = path;
-  if (fact.kind == SourceFact::Kind::Directory) {
-    fact.socket = find_socket(Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), path,
-                              kSocketDepth);
-  }
+  if (fact.kind == SourceFact::Kind::Directory) fact.socket = socket_in(path);
   return fact;
+}
+
+const std::string& real_path(const std::vector<SourceFact>& sources, const std::string& path) {
+  for (const SourceFact& source : sources) {
+    if (source.path == path && !source.real.empty()) return source.real;
+  }
+  return path;
+}
+
+std::string socket_in(const std::string& directory) {
+  return find_socket(Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), directory,
+                     kSocketDepth);
 }
 
 Result<std::string> read_source(const std::string& path, std::size_t most) {

@@ -13,12 +13,23 @@ struct SourceFact {
   enum class Kind { Directory, File, Device, Socket, Other };
   std::string path;  // as the request names it: absolute and normal
   Kind kind = Kind::Other;
-  std::string socket;  // Directory, Socket: a socket in its top two levels, or empty
+  std::string real = {};    // the same without symbolic links: what mounts are looked up by
+  std::string socket = {};  // Directory, Socket: a socket in its top two levels, or empty
   bool operator==(const SourceFact&) const = default;
 };
 
 // Looks at one source. Errors: it does not exist, or the caller may not see it.
-[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path);
+enum class Sockets { Found, Ignored };
+[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path,
+                                                Sockets sockets = Sockets::Found);
+
+// A path without symbolic links, if it is one of these sources; else as it is.
+[[nodiscard]] const std::string& real_path(const std::vector<SourceFact>& sources,
+                                           const std::string& path);
+
+// A socket in the top two levels of a directory, or empty. A look, not a proof: at most 4,096
+// entries of each directory are read (mayfly-run(1) says so).
+[[nodiscard]] std::string socket_in(const std::string& directory);
 
 // The content of a regular file or pipe that goes into the sandbox as a copy, read whole. Errors:
 // as above, or more than `most` bytes.

@@ -71,6 +71,12 @@ const char* wrong_field(const Request& request) noexcept {
       (header.rlimit_count > 0 &&
        !bounds.has_table(header.rlimit_offset, header.rlimit_count, sizeof(launch::SpawnRlimit))))
     return "rlimit";
+  // The limit of core dumps is set, and kept by the filter, which init may have loaded already: it
+  // would say that all went well and do nothing.
+  for (std::uint32_t i = 0; i < header.rlimit_count; ++i) {
+    if (request.table<launch::SpawnRlimit>(header.rlimit_offset)[i].resource == RLIMIT_CORE)
+      return "core limit";
+  }
   if (!bounds.has_string(header.chdir_offset) || *request.string(header.chdir_offset) != '/')
     return "chdir";
   if (header.umask > 0777) return "umask";

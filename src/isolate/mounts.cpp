@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -55,22 +56,22 @@ class Preparer {
     Mount out;
     out.kind = step.kind;
     out.access = step.access;
-    out.target = prepared_.keep(step.target);
-    if (is_own_target(step)) out.direct = prepared_.keep(new_root_ + step.target);
+    out.target = step.target.c_str();
+    if (is_own_target(step)) out.direct = prepared_.arena.copy(new_root_ + step.target);
     out.make_target = step.make_target;
     out.target_is_file = step.target_is_file;
     out.optional = step.optional;
     out.devices = step.devices;
     out.mode = step.mode;
-    if (step.size > 0) out.size = prepared_.keep(std::to_string(step.size));
-    if (!step.source.empty()) out.source = prepared_.keep(step.source);
+    if (step.size > 0) out.size = prepared_.arena.copy(std::to_string(step.size));
+    if (!step.source.empty()) out.source = step.source.c_str();
     use_device_source(step, out);
     add_nodes(step, out);
     if (step.kind == plan::MountKind::Overlay) TRY(add_overlay(step, out));
     if (step.kind == plan::MountKind::Bind && step.id_mapped && range_) {
-      trees_.clear();
-      points_.clear();
-      TRY(add_tree(step.source, true));
+      // Everything that is mounted below comes along, or what it hides would show.
+      TRY(add_tree(step.source, sys::kOpenTreeClone | sys::kAtRecursive,
+                   step.must_be_writable ? Shift::Writable : Shift::Readable));
       hand_over_trees(out);
     }
     return out;
@@ -91,20 +92,22 @@ class Preparer {
 
   void use_device_source(const plan::MountStep& step, Mount& out) {
     if (out.direct == nullptr || step.kind != plan::MountKind::Bind || !step.devices) return;
-    out.source = prepared_.keep(kDeviceSource + step.target.substr(std::string_view("dev").size()));
+    out.source =
+        prepared_.arena.copy(kDeviceSource + step.target.substr(std::string_view("dev").size()));
   }
 
   void add_nodes(const plan::MountStep& step, Mount& out) {
-    std::vector<Node>& nodes = prepared_.node_lists.emplace_back();
-    nodes.reserve(step.skeleton.size());
-    for (const plan::Node& node : step.skeleton) {
-      nodes.push_back(Node{.kind = node.kind,
-                           .path = prepared_.keep(node.path),
-                           .mode = node.mode,
-                           .data = prepared_.keep(node.data),
-                           .size = node.data.size(),
-                           .task_owned = node.task_owned});
-    }
+    const std::span<Node> nodes = prepared_.arena.array<Node>(step.skeleton.size());
+    std::transform(step.skeleton.begin(), step.skeleton.end(), nodes.begin(),
+                   [](const plan::Node& node) {
+                     return Node{.kind = node.kind,
+                                 .path = node.path.c_str(),
+                                 .mode = node.mode,
+                                 .data = node.data.c_str(),
+                                 .size = node.data.size(),
+                                 .modified_ns = node.modified_ns,
+                                 .task_owned = node.task_owned};
+                   });
     out.nodes = nodes.data();
     out.node_count = nodes.size();
   }
@@ -113,43 +116,52 @@ class Preparer {
     const std::string number = std::to_string(overlays_++);
     const bool read_only = step.access == plan::Access::ReadOnly;
     if (!read_only) {
-      out.upper = prepared_.keep("u" + number);
-      out.work = prepared_.keep("w" + number);
+      out.upper = prepared_.arena.copy("u" + number);
+      out.work = prepared_.arena.copy("w" + number);
     }
-    trees_.clear();
-    points_.clear();
     std::string lowerdir;
     // Without an upper directory the kernel wants two lower ones: an empty one of ours is added.
     if (!step.skeleton.empty() || step.lowers.empty() || (read_only && step.lowers.size() == 1)) {
-      out.own_lower = prepared_.keep("l" + number);
+      out.own_lower = prepared_.arena.copy("l" + number);
       lowerdir = "l" + number;
     }
     for (const std::string& lower : step.lowers) {
       if (!lowerdir.empty()) lowerdir += ':';
-      if (step.id_mapped && range_) {
-        lowerdir += TRY(add_tree(lower, !read_only && step.must_be_writable));
+      const bool shifted = step.id_mapped && range_;
+      if (shifted || step.detached) {
+        const bool writable = !read_only && step.must_be_writable;
+        lowerdir += TRY(add_tree(lower, sys::kOpenTreeClone,
+                                 !shifted   ? Shift::No
+                                 : writable ? Shift::Writable
+                                            : Shift::Readable));
       } else {
         lowerdir += escaped(lower);
       }
     }
     if (fits_options(lowerdir)) {
-      out.options = prepared_.keep(overlay_options(lowerdir, out));
+      out.options = prepared_.arena.copy(overlay_options(lowerdir, out));
     } else {
       out.direct = nullptr;
     }
-    out.lowerdir = prepared_.keep(std::move(lowerdir));
+    out.lowerdir = prepared_.arena.copy(lowerdir);
     hand_over_trees(out);
     return {};
   }
 
-  // Opens a detached copy of the tree for the id mapping; returns its place in the layer.
-  Result<std::string> add_tree(const std::string& path, bool must_be_writable) {
-    Fd tree = TRY(sys::open_tree(path, sys::kOpenTreeClone));
-    const std::string point = "m" + std::to_string(prepared_.id_mapped.size());
-    prepared_.id_mapped.push_back(
-        {.fd = tree.get(), .path = path, .must_be_writable = must_be_writable});
+  // Whether a tree's ids are mapped, and what must be possible where they cannot be.
+  enum class Shift { No, Readable, Writable };
+
+  // Opens a detached copy of the tree, for the id mapping or to be free of what is mounted below;
+  // returns its place in the layer.
+  Result<std::string> add_tree(const std::string& path, unsigned flags, Shift shift) {
+    Fd tree = TRY(sys::open_tree(path, flags));
+    const std::string point = "m" + std::to_string(prepared_.fds.size());
+    if (shift != Shift::No) {
+      prepared_.id_mapped.push_back(
+          {.fd = tree.get(), .path = path, .must_be_writable = shift == Shift::Writable});
+    }
     trees_.push_back(tree.get());
-    points_.push_back(prepared_.keep(point));
+    points_.push_back(prepared_.arena.copy(point));
     prepared_.fds.push_back(std::move(tree));
     return point;
   }
@@ -157,10 +169,14 @@ class Preparer {
   void hand_over_trees(Mount& out) {
     if (trees_.empty()) return;
     out.tree_count = trees_.size();
-    out.trees = prepared_.tree_lists.emplace_back(std::move(trees_)).data();
-    out.tree_points = prepared_.point_lists.emplace_back(std::move(points_)).data();
-    trees_ = {};
-    points_ = {};
+    const std::span<int> trees = prepared_.arena.array<int>(trees_.size());
+    std::copy(trees_.begin(), trees_.end(), trees.begin());
+    out.trees = trees.data();
+    const std::span<const char*> points = prepared_.arena.array<const char*>(points_.size());
+    std::copy(points_.begin(), points_.end(), points.begin());
+    out.tree_points = points.data();
+    trees_.clear();
+    points_.clear();
   }
 
   Prepared& prepared_;

@@ -8,11 +8,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/arena.hpp"
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "isolate/fault.hpp"
@@ -20,14 +20,15 @@
 
 namespace mayfly::isolate::mounts {
 
-// The plan's nodes and mounts as the child reads them: pointers into the parent's memory, which
-// outlives the child half.
+// The plan's nodes and mounts as the child reads them: pointers into the plan and into Prepared,
+// which both outlive the child half.
 struct Node {
   plan::Node::Kind kind = plan::Node::Kind::Dir;
   const char* path = nullptr;
   unsigned mode = 0;
   const char* data = nullptr;
   std::size_t size = 0;
+  std::int64_t modified_ns = 0;
   bool task_owned = false;
 };
 
@@ -75,22 +76,14 @@ class Prepared {
   std::vector<Mount> seals;
   TaskIds task;
 
-  // Keeps a string alive for the child.
-  const char* keep(std::string text) { return texts_.emplace_back(std::move(text)).c_str(); }
-
   struct IdMappedTree {
     int fd = -1;
     std::string path;
     bool must_be_writable = false;  // a project: without id mapping it must be writable by others
   };
   std::vector<IdMappedTree> id_mapped;  // for from_parent
-  std::deque<Fd> fds;
-  std::deque<std::vector<Node>> node_lists;
-  std::deque<std::vector<int>> tree_lists;
-  std::deque<std::vector<const char*>> point_lists;
-
- private:
-  std::deque<std::string> texts_;
+  std::vector<Fd> fds;
+  Arena arena;  // holds what the plan does not
 };
 
 [[nodiscard]] Result<Prepared> prepare(const plan::Plan& plan);

@@ -51,6 +51,7 @@ long make_file(int dir, const char* name, const Node& node) noexcept {
   if (opened < 0) return opened;
   const int fd = static_cast<int>(opened);
   long answer = write_all(fd, node.data, node.size);
+  if (answer >= 0 && node.modified_ns != 0) answer = raw::set_file_time(fd, node.modified_ns);
   // The umask is 0 here, so creating set the mode; a file that existed before keeps its own.
   raw::close(fd);
   return answer;

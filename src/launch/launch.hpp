@@ -12,13 +12,14 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "host/causes.hpp"
 #include "launch/protocol.hpp"
 #include "plan/plan.hpp"
 
 namespace mayfly::launch {
 
-// A sandbox whose root is built and whose init is about to be executed. Owned by the supervisor; closing the descriptors does not end
-// it, killing init does.
+// A sandbox whose root is built and whose init is about to be executed. Owned by the supervisor;
+// closing the descriptors does not end it, killing init does.
 struct Sandbox {
   pid_t init_pid = 0;  // in the supervisor's pid namespace
   Fd init_pidfd;
@@ -44,17 +45,21 @@ struct StartRequest {
   std::span<const sock_filter> filter;    // the task's seccomp program
   TaskStdio stdio;
   std::int64_t deadline_ns = 0;  // init's own key, from the receipt of the request; 0: none
+  const host::HostFacts* facts = nullptr;  // to say why the host refuses a sandbox; may be null
 };
 
 // Builds the sandbox and sends init the first spawn request. When this returns, the child half may
-// not yet have executed init: what then fails comes as a message, Failed like init's own. On failure
-// everything made so far is undone: no process, mount, cgroup or lock is left. The plan must outlive
-// settle(). Call it from the main thread, with the signals that the
-// caller handles blocked.
+// not yet have executed init: what then fails comes as a message, Failed like init's own. On
+// failure everything made so far is undone: no process, mount, cgroup or lock is left. The plan
+// must outlive settle(). Call it from the main thread, with the signals that the caller handles
+// blocked.
 [[nodiscard]] Result<Sandbox> start(const plan::Plan& plan, const StartRequest& request);
 
 // init said something, or is gone: nothing shares our memory any more.
 void settle(Sandbox& sandbox);
+
+// The words for a host that refuses namespaces: which setting of it does, and the remedy.
+[[nodiscard]] Error refused_namespaces(int error, const host::Surroundings& around);
 
 // The words for a step that failed: "mount the overlay of /usr", with the plan's own paths.
 [[nodiscard]] Error step_error(const plan::Plan& plan, const Message& failed);

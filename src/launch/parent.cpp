@@ -155,7 +155,7 @@ class Launch {
     ::sigprocmask(SIG_BLOCK, &all, &before);
     const long pid = sys::raw::clone3_onto(args, child_half, &p_);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    if (pid < 0) return failure(Step::Clone, static_cast<int>(-pid));
+    if (pid < 0) return refused(static_cast<int>(-pid));
     pid_ = static_cast<pid_t>(pid);
     pidfd_ = Fd(pidfd);
     socket_child_.reset();
@@ -191,8 +191,8 @@ class Launch {
   Result<void> bring_up_loopback() {
     const Received received = TRY(expect(Kind::Network));
     const int error = isolate::net::loopback_up(received.descriptor.get());
-    if (error != 0) return failure(Step::Loopback, error);
-    return {};
+    if (error == 0) return {};
+    return step_error(plan_, Message{.step = Step::Loopback, .error = error});
   }
 
   Result<Fd> wait_for_ready() {
@@ -279,11 +279,11 @@ class Launch {
     return sys::errno_error("speak to the sandbox", "sendmsg");
   }
 
-  Error failure(Step step, int error) const {
-    Message message;
-    message.step = step;
-    message.error = error;
-    return step_error(plan_, message);
+  Error refused(int error) const {
+    if (request_.facts != nullptr) {
+      return refused_namespaces(error, host::look_around(*request_.facts));
+    }
+    return step_error(plan_, Message{.step = Step::Clone, .error = error});
   }
 
   // Whether the child has ended, or is about to: it waits for nothing but us, so it need not be

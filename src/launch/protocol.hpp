@@ -148,6 +148,7 @@ struct SpawnHeader {
   std::int64_t deadline_ns = 0;         // init's key: from receipt of the request. 0: none
 };
 
+// RLIMIT_CORE is refused: it is 1, soft and hard, for everything inside.
 struct SpawnRlimit {
   std::uint32_t resource = 0, unused = 0;
   std::uint64_t soft = 0, hard = 0;

@@ -185,6 +185,12 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
               .hint = "--chdir names a directory inside, which the sandbox's user may enter"};
     case Step::TaskUser:
       return {.action = "become the task's user", .call = "setresuid", .hint = {}};
+    case Step::InitRequest:
+      return {.action = std::string("start the task: init refuses the request, whose ") +
+                        failed.text + " is not what it may be",
+              .call = {},
+              .hint = {},
+              .kind = ErrorKind::Internal};
     case Step::InitFork:
       return {
           .action = "start the task's process",
@@ -202,6 +208,19 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
 }
 
 }  // namespace
+
+Error refused_namespaces(int error, const host::Surroundings& around) {
+  Error refused = step_error({}, Message{.step = Step::Clone, .error = error});
+  // A filter around us, as another mayfly's: its words are there already.
+  if (error == ENOSYS) return refused;
+  const bool exhausted = error == ENOSPC || error == EUSERS;
+  const bool by_another = around.max_other_namespaces == 0 && around.max_user_namespaces != 0;
+  const host::Cause cause = exhausted && by_another ? host::why_not_inside(error, around)
+                                                    : host::why_no_user_namespace(error, around);
+  refused.action += ": " + cause.why;
+  refused.hint = cause.remedy;
+  return refused;
+}
 
 Error step_error(const plan::Plan& plan, const Message& failed) {
   Words words = words_of(plan, failed);

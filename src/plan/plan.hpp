@@ -69,8 +69,9 @@ struct Node {
   Kind kind = Kind::Dir;
   std::string path = {};  // relative to the tree it belongs to
   unsigned mode = 0755;
-  std::string data = {};    // File: content; Symlink: target
-  bool task_owned = false;  // belongs to the task's ids, not to those that build the root
+  std::string data = {};         // File: content; Symlink: target
+  std::int64_t modified_ns = 0;  // File: its time (CLOCK_REALTIME), 0 = now
+  bool task_owned = false;       // belongs to the task's ids, not to those that build the root
   bool operator==(const Node&) const = default;
 };
 
@@ -81,7 +82,9 @@ struct MountStep {
   std::vector<Node> skeleton = {};       // Overlay: what a topmost lower of our own holds
   std::string source = {};               // Bind: absolute host path
   Access access = Access::ReadWrite;
-  bool id_mapped = false;         // Overlay, Bind: shift the host's ids into the sandbox's range
+  bool id_mapped = false;  // Overlay, Bind: shift the host's ids into the sandbox's range
+  // Overlay: the lower is a copy of its mount, without the mounts below, that the parent takes
+  bool detached = false;
   bool must_be_writable = false;  // with id_mapped: refuse where the task could only read
   bool devices = false;           // Bind of a device node: no nodev
   std::uint64_t size = 0;         // Tmpfs

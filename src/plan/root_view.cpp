@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "plan/trees.hpp"
 
 namespace mayfly::plan {
 namespace {
@@ -19,6 +20,8 @@ std::string relative(const std::string& absolute) {
 // Directories of a skeleton, each made once and after its parents.
 class Skeleton {
  public:
+  Skeleton() { nodes_.reserve(40); }
+
   void dir(const std::string& path, unsigned mode = 0755, bool task_owned = false) {
     const std::size_t slash = path.rfind('/');
     if (slash != std::string::npos) parent(path.substr(0, slash));
@@ -125,27 +128,40 @@ void add_proc_seals(Plan& plan) {
     seal(MountKind::ReadOnly, name);
 }
 
-// A directory of the host at the same place inside, its writes on the layer. A directory with
-// mounts below cannot be a lower layer inside a user namespace, and an overlay would show what the
-// mounts hide: it is bound read-only as it is, and a note says so.
+// A directory of the host at the same place inside, its writes on the layer. One with mounts below
+// is rebuilt; where that would take too much, it is bound read-only as it is.
 void add_host_dir(const host::HostFacts& facts, const std::string& path, std::vector<Node> own,
                   bool id_mapped, Plan& plan) {
-  if (host::has_mounts_below(facts.mounts, path)) {
+  if (!host::has_mounts_below(facts.mounts, path)) {
+    plan.mounts.push_back({.kind = MountKind::Overlay,
+                           .target = relative(path),
+                           .lowers = {path},
+                           .skeleton = std::move(own),
+                           .id_mapped = id_mapped,
+                           .own_target = true});
+    return;
+  }
+  const TreeView view{
+      .source = path, .target = relative(path), .own = std::move(own), .id_mapped = id_mapped};
+  if (add_tree(view, facts, plan)) return;
+  const std::string danger = danger_of_binding(path, facts, Sockets::Refused);
+  if (danger.empty()) {
     plan.mounts.push_back({.kind = MountKind::Bind,
                            .target = relative(path),
                            .source = path,
                            .access = Access::ReadOnly});
-    plan.notes.push_back({.what = path,
-                          .enforcement = Enforcement::Approximated,
-                          .how = "read-only: other file systems are mounted below it"});
-    return;
+    for (const Node& node : view.own) {
+      if (node.kind != Node::Kind::Whiteout) continue;
+      plan.mounts.push_back(
+          {.kind = MountKind::Mask, .target = relative(path) + "/" + node.path, .optional = true});
+    }
   }
-  plan.mounts.push_back({.kind = MountKind::Overlay,
-                         .target = relative(path),
-                         .lowers = {path},
-                         .skeleton = std::move(own),
-                         .id_mapped = id_mapped,
-                         .own_target = true});
+  plan.notes.push_back(
+      {.what = path,
+       .enforcement = Enforcement::Approximated,
+       .how = danger.empty() ? "read-only: other file systems are mounted below it, and too much "
+                               "lies beside them"
+                             : "not shown: " + danger});
 }
 
 std::vector<Node> etc_overlay_nodes(const host::HostFacts& facts, const RootView& view) {
@@ -188,7 +204,8 @@ void add_host_root(const host::HostFacts& facts, const RootView& view, Skeleton 
 Result<void> add_directory_root(const std::string& dir, const host::HostFacts& facts,
                                 const RootView& view, Skeleton root,
                                 const std::vector<std::string>& points, Plan& plan) {
-  if (host::has_mounts_below(facts.mounts, dir)) {
+  const std::string& real = host::real_path(facts.sources, dir);
+  if (host::has_mounts_below(facts.mounts, real)) {
     return usage_error("use " + shown(dir) + " as root: other file systems are mounted below it",
                        "unmount them, or copy the tree");
   }
@@ -206,7 +223,7 @@ Result<void> add_directory_root(const std::string& dir, const host::HostFacts& f
   // a link included, lies below it.
   plan.mounts.push_back({.kind = MountKind::Overlay,
                          .target = "",
-                         .lowers = {dir},
+                         .lowers = {real},
                          .skeleton = root.take(),
                          .id_mapped = plan.ids.range});
   return {};
@@ -225,42 +242,81 @@ void add_empty_root(const RootView& view, Skeleton root, const std::vector<std::
   plan.mounts.push_back({.kind = MountKind::Layer, .skeleton = root.take()});
 }
 
-Result<MountStep> cow_step(const host::HostFacts& facts, const std::string& source,
-                           const std::string& target, Access access, const Plan& plan) {
-  if (host::has_mounts_below(facts.mounts, source)) {
-    return usage_error(
-        "make " + shown(source) + " copy-on-write: other file systems are mounted below it",
-        "name it with --rw (live) or --ro, or its parts with --cow");
+// A directory shown inside, its writes on the layer or refused.
+struct Shown {
+  const std::string& source;  // as the request names it
+  const std::string& target;
+  Access access = Access::ReadWrite;
+  bool id_mapped = false;
+  bool in_skeleton = false;  // the target is a directory of the root's skeleton
+};
+
+Result<void> add_overlay(const host::HostFacts& facts, const Shown& shown_dir, Plan& plan) {
+  const std::string& real = host::real_path(facts.sources, shown_dir.source);
+  if (!host::has_mounts_below(facts.mounts, real)) {
+    plan.mounts.push_back({.kind = MountKind::Overlay,
+                           .target = relative(shown_dir.target),
+                           .lowers = {real},
+                           .access = shown_dir.access,
+                           .id_mapped = shown_dir.id_mapped,
+                           .must_be_writable = true,
+                           .own_target = shown_dir.in_skeleton,
+                           .make_target = true});
+    return {};
   }
-  return MountStep{.kind = MountKind::Overlay,
-                   .target = relative(target),
-                   .lowers = {source},
-                   .access = access,
-                   .id_mapped = plan.ids.range && access == Access::ReadWrite,
-                   .must_be_writable = true,
-                   .make_target = true};
+  const bool added = add_tree({.source = real,
+                               .target = relative(shown_dir.target),
+                               .id_mapped = shown_dir.id_mapped,
+                               .must_be_writable = true,
+                               .make_target = true},
+                              facts, plan);
+  if (added) return {};
+  return usage_error("make " + shown(shown_dir.source) +
+                         " copy-on-write: other file systems are mounted below it, and too much "
+                         "lies beside them",
+                     "name it with --rw (live) or --ro, or its parts with --cow");
+}
+
+// A directory or file bound as it is, with all that is mounted below it.
+Result<void> add_bind(const host::HostFacts& facts, const std::string& source, MountStep step,
+                      const spec::Unsafe& unsafe, Plan& plan) {
+  step.kind = MountKind::Bind;
+  step.source = host::real_path(facts.sources, source);
+  step.make_target = true;
+  const std::string danger = danger_of_binding(
+      step.source, facts, unsafe.unsafe_sockets ? Sockets::Allowed : Sockets::Refused);
+  if (!danger.empty()) {
+    return usage_error("share " + shown(source) + " with what is mounted below it: " + danger,
+                       "name the directories that the task needs instead of it");
+  }
+  plan.mounts.push_back(std::move(step));
+  return {};
 }
 
 Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
                          const std::string& project, bool in_skeleton, Plan& plan) {
   if (project.empty()) return {};
-  if (spec.project == spec::ProjectMode::Rw) {
-    plan.mounts.push_back({.kind = MountKind::Bind,
-                           .target = relative(project),
-                           .source = project,
-                           .id_mapped = plan.ids.range,
-                           .must_be_writable = true,
-                           .make_target = true});
-    return {};
-  }
-  const Access access =
-      spec.project == spec::ProjectMode::Ro ? Access::ReadOnly : Access::ReadWrite;
-  MountStep step = TRY(cow_step(facts, project, project, access, plan));
+  const bool live = spec.project == spec::ProjectMode::Rw;
+  const bool read_only = spec.project == spec::ProjectMode::Ro;
+  const bool mounts_below =
+      host::has_mounts_below(facts.mounts, host::real_path(facts.sources, project));
   // The task may read its own project, whoever it belongs to.
-  step.id_mapped = plan.ids.range;
-  step.own_target = in_skeleton;
-  plan.mounts.push_back(std::move(step));
-  return {};
+  const bool id_mapped = plan.ids.range;
+  if (live || (read_only && mounts_below)) {
+    return add_bind(facts, project,
+                    {.target = relative(project),
+                     .access = live ? Access::ReadWrite : Access::ReadOnly,
+                     .id_mapped = id_mapped,
+                     .must_be_writable = live},
+                    spec.unsafe, plan);
+  }
+  return add_overlay(facts,
+                     {.source = project,
+                      .target = project,
+                      .access = read_only ? Access::ReadOnly : Access::ReadWrite,
+                      .id_mapped = id_mapped,
+                      .in_skeleton = in_skeleton},
+                     plan);
 }
 
 const host::SourceFact* source_of(const host::HostFacts& facts, const std::string& path) {
@@ -284,59 +340,77 @@ Node node_of(const FsEntry& entry) {
   }
 }
 
-Result<MountStep> fs_step(const FsEntry& entry, const host::HostFacts& facts,
-                          const spec::Spec& spec, const Plan& plan) {
-  const std::string target = relative(entry.target);
+Error socket_error(const FsEntry& entry, const std::string& socket) {
+  return usage_error("share " + shown(entry.source) + ": it holds the socket " + shown(socket) +
+                         ", through which a task could reach the host",
+                     "name a directory without it, or pass --unsafe-sockets");
+}
+
+Result<void> add_source(const FsEntry& entry, const host::HostFacts& facts, const spec::Spec& spec,
+                        Plan& plan) {
   const host::SourceFact* source = source_of(facts, entry.source);
   const bool is_dir = source != nullptr && source->kind == host::SourceFact::Kind::Directory;
+  const bool read_only = entry.kind == FsKind::Ro;
+  if (entry.kind == FsKind::Cow) {
+    if (!is_dir) {
+      return usage_error("make " + shown(entry.source) + " copy-on-write: it is no directory",
+                         "--file " + shown(entry.target) + "=@" + shown(entry.source) +
+                             " puts a copy of a file inside");
+    }
+    return add_overlay(
+        facts, {.source = entry.source, .target = entry.target, .id_mapped = plan.ids.range}, plan);
+  }
+  // Read-only is an overlay, too: sockets and FIFOs in it are dead. A tree with mounts is bound.
+  if (read_only && is_dir &&
+      !host::has_mounts_below(facts.mounts, host::real_path(facts.sources, entry.source))) {
+    return add_overlay(
+        facts, {.source = entry.source, .target = entry.target, .access = Access::ReadOnly}, plan);
+  }
+  if (source != nullptr && !source->socket.empty() && !spec.unsafe.unsafe_sockets) {
+    return socket_error(entry, source->socket);
+  }
+  return add_bind(facts, entry.source,
+                  {.target = relative(entry.target),
+                   .access = read_only ? Access::ReadOnly : Access::ReadWrite,
+                   .target_is_file = !is_dir},
+                  spec.unsafe, plan);
+}
+
+Result<void> add_entry(const FsEntry& entry, const host::HostFacts& facts, const spec::Spec& spec,
+                       Plan& plan) {
+  const std::string target = relative(entry.target);
+  MountStep step{.target = target};
   switch (entry.kind) {
     case FsKind::Cow:
-      if (!is_dir) {
-        return usage_error("make " + shown(entry.source) + " copy-on-write: it is no directory",
-                           "--file " + shown(entry.target) + "=@" + shown(entry.source) +
-                               " puts a copy of a file inside");
-      }
-      return cow_step(facts, entry.source, entry.target, Access::ReadWrite, plan);
     case FsKind::Ro:
-      // A read-only overlay: sockets and FIFOs in it are dead. A tree with mounts below is bound.
-      if (is_dir && !host::has_mounts_below(facts.mounts, entry.source)) {
-        return cow_step(facts, entry.source, entry.target, Access::ReadOnly, plan);
-      }
-      [[fallthrough]];
     case FsKind::Rw:
-      if (source != nullptr && !source->socket.empty() && !spec.unsafe.unsafe_sockets) {
-        return usage_error("share " + shown(entry.source) + ": it holds the socket " +
-                               shown(source->socket) +
-                               ", through which a task could reach the host",
-                           "name a directory without it, or pass --unsafe-sockets");
-      }
-      return MountStep{.kind = MountKind::Bind,
-                       .target = target,
-                       .source = entry.source,
-                       .access = entry.kind == FsKind::Ro ? Access::ReadOnly : Access::ReadWrite,
-                       .make_target = true,
-                       .target_is_file = !is_dir};
+      return add_source(entry, facts, spec, plan);
     case FsKind::Device:
-      return MountStep{.kind = MountKind::Bind,
-                       .target = target,
-                       .source = entry.source,
-                       .devices = true,
-                       .make_target = true,
-                       .target_is_file = true};
+      step = {.kind = MountKind::Bind,
+              .target = target,
+              .source = entry.source,
+              .devices = true,
+              .make_target = true,
+              .target_is_file = true};
+      break;
     case FsKind::Tmpfs:
-      return MountStep{.kind = MountKind::Tmpfs,
-                       .target = target,
-                       .size = entry.size > 0 ? entry.size : plan.layer_bytes,
-                       .mode = entry.mode.value_or(01777),
-                       .make_target = true};
+      step = {.kind = MountKind::Tmpfs,
+              .target = target,
+              .size = entry.size > 0 ? entry.size : plan.layer_bytes,
+              .mode = entry.mode.value_or(01777),
+              .make_target = true};
+      break;
     case FsKind::File:
     case FsKind::Dir:
     case FsKind::Symlink:
-      return MountStep{.kind = MountKind::Nodes, .target = target, .skeleton = {node_of(entry)}};
+      step = {.kind = MountKind::Nodes, .target = target, .skeleton = {node_of(entry)}};
+      break;
     case FsKind::Mask:
-      return MountStep{.kind = MountKind::Mask, .target = target, .optional = true};
+      step = {.kind = MountKind::Mask, .target = target, .optional = true};
+      break;
   }
-  return internal_error("plan a file system entry");
+  plan.mounts.push_back(std::move(step));
+  return {};
 }
 
 // Mount points that the skeleton can hold are made there: no step has to make them later.
@@ -352,6 +426,8 @@ std::vector<std::string> skeleton_points(const std::string& project, const host:
 
 Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, const RootView& view,
                        Plan& plan) {
+  plan.mounts.reserve(20);
+  plan.seals.reserve(16);
   Skeleton base;
   add_base(base, plan.ids);
   const std::vector<std::string> points = skeleton_points(view.project, facts);
@@ -370,7 +446,7 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   add_devices(plan);
   TRY(add_project(spec, facts, view.project, !points.empty(), plan));
   for (const FsEntry& entry : spec.fs) {
-    plan.mounts.push_back(TRY(fs_step(entry, facts, spec, plan)));
+    TRY(add_entry(entry, facts, spec, plan));
   }
   // A sandbox inside could not mount its own /proc below masks: the kernel shows no more than the
   // outer one does.

@@ -58,8 +58,13 @@ void fail(Outcome& outcome, Error error) {
 
 class Run final : public WatchListener {
  public:
-  Run(const spec::Spec& spec, const host::HostFacts& facts, Observer& observer)
-      : spec_(spec), facts_(facts), observer_(observer), outcome_(unstarted(spec)) {}
+  Run(const spec::Spec& spec, const host::HostFacts& facts, const Beginning& beginning,
+      Observer& observer)
+      : spec_(spec),
+        facts_(facts),
+        beginning_(beginning),
+        observer_(observer),
+        outcome_(unstarted(spec)) {}
 
   Outcome go(const std::vector<std::string>& caller_env) {
     const std::int64_t began = sys::boottime_ns();
@@ -95,10 +100,11 @@ class Run final : public WatchListener {
 
   const spec::Spec& spec_;
   const host::HostFacts& facts_;
+  const Beginning& beginning_;
   Observer& observer_;
   Outcome outcome_;
 
-  Caller caller_;
+  const Caller* caller_ = nullptr;  // null: nobody is watched
   Fd signals_;
   plan::Plan plan_;
   Stdio stdio_;
@@ -109,11 +115,12 @@ class Run final : public WatchListener {
   std::optional<std::int64_t> ttl_ns_;
 };
 
-// Descriptors 0-2 come first, or the next one of ours would take a free number among them; then the
-// caller, who may die at any moment.
 Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
-  TRY(fill_missing_stdio());
-  if (!spec_.keep_running) caller_ = TRY(watch_caller());
+  if (!beginning_.stdio) return beginning_.stdio.error();
+  if (!spec_.keep_running) {
+    if (!beginning_.caller) return beginning_.caller.error();
+    caller_ = &*beginning_.caller;
+  }
   signals_ = TRY(take_signals());
   plan_ = TRY(plan::make_plan(spec_, facts_, caller_env));
   outcome_.notes = plan_.notes;
@@ -131,9 +138,10 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
 
 // The caller went, or a signal came, before there was a task that could be told.
 bool Run::cancelled_early() {
+  const bool watched = caller_ != nullptr && caller_->pidfd;
   std::array<pollfd, 2> polls = {
       pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
-      pollfd{.fd = caller_.pidfd ? caller_.pidfd.get() : -1, .events = POLLIN, .revents = 0}};
+      pollfd{.fd = watched ? caller_->pidfd.get() : -1, .events = POLLIN, .revents = 0}};
   if (!sys::ppoll(polls, 0)) return false;
   int by = 0;
   while (polls[0].revents != 0 && by == 0) {
@@ -142,7 +150,8 @@ bool Run::cancelled_early() {
     const bool ignored = *signal == SIGHUP && spec_.keep_running;
     if (meaning_of(*signal) == Asks::End && !ignored) by = *signal;
   }
-  if (by == 0 && !caller_.gone && polls[1].revents == 0) return false;
+  const bool gone = caller_ != nullptr && caller_->gone;
+  if (by == 0 && !gone && polls[1].revents == 0) return false;
   outcome_.reason = Reason::Cancelled;
   outcome_.code = exit_code(Reason::Cancelled, by);
   if (by != 0) outcome_.signal = by;
@@ -159,7 +168,8 @@ Result<void> Run::launch() {
                                 .init_image = init::init_image(),
                                 .filter = policy::stock_filter(filter),
                                 .stdio = stdio_.task,
-                                .deadline_ns = ttl_ns_ ? *ttl_ns_ + grace + kInitKeyMargin : 0}));
+                                .deadline_ns = ttl_ns_ ? *ttl_ns_ + grace + kInitKeyMargin : 0,
+                                .facts = &facts_}));
   spawned_ns_ = sys::boottime_ns();
   stdio_.task_ends.clear();
   if (entry_ && sandbox_.cgroup) {
@@ -176,7 +186,8 @@ void Run::watch(std::int64_t began) {
   request.sandbox = &sandbox_;
   request.relay = &stdio_.relay;
   request.signals = &signals_;
-  request.caller = &caller_.pidfd;
+  const Fd nobody;
+  request.caller = caller_ != nullptr ? &caller_->pidfd : &nobody;
   request.setup_deadline = began + launch::kSetupDeadlineNs;
   if (ttl_ns_) request.ttl_deadline = spawned_ns_ + *ttl_ns_;
   request.grace_ns = std::min<std::int64_t>(spec_.grace.count(), kLongest);
@@ -269,6 +280,11 @@ void Run::note_unlisted(const Error& error) {
 
 }  // namespace
 
+Beginning begin() {
+  // In this order: braces are evaluated from the left.
+  return {.stdio = fill_missing_stdio(), .caller = watch_caller()};
+}
+
 Outcome never_started(const spec::Spec& spec, Error error) {
   Outcome outcome = unstarted(spec);
   fail(outcome, std::move(error));
@@ -276,8 +292,9 @@ Outcome never_started(const spec::Spec& spec, Error error) {
 }
 
 Outcome run(const spec::Spec& spec, const host::HostFacts& facts,
-            const std::vector<std::string>& caller_env, Observer& observer) {
-  return Run(spec, facts, observer).go(caller_env);
+            const std::vector<std::string>& caller_env, const Beginning& beginning,
+            Observer& observer) {
+  return Run(spec, facts, beginning, observer).go(caller_env);
 }
 
 }  // namespace mayfly::supervise

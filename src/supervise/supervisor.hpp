@@ -11,6 +11,7 @@
 #include "host/facts.hpp"
 #include "plan/plan.hpp"
 #include "spec/spec.hpp"
+#include "supervise/caller.hpp"
 #include "supervise/outcome.hpp"
 
 namespace mayfly::supervise {
@@ -35,8 +36,18 @@ class Observer {
 // The outcome of a request that cannot be carried out, or was not.
 [[nodiscard]] Outcome never_started(const spec::Spec& spec, Error error);
 
+// What must come before everything else in a process that runs a sandbox: descriptors 0-2 are
+// filled, or the next one of ours would take a free number among them; then the caller is watched,
+// who may die at any moment. A failure is an outcome of run().
+struct Beginning {
+  Result<void> stdio;
+  Result<Caller> caller;
+};
+[[nodiscard]] Beginning begin();
+
 // Never fails: every failure is an Outcome. Exactly one Outcome per call.
 [[nodiscard]] Outcome run(const spec::Spec& spec, const host::HostFacts& facts,
-                          const std::vector<std::string>& caller_env, Observer& observer);
+                          const std::vector<std::string>& caller_env, const Beginning& beginning,
+                          Observer& observer);
 
 }  // namespace mayfly::supervise

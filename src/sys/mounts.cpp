@@ -86,8 +86,8 @@ Result<void> id_map_mount(int tree, int user_ns, const std::string& path) {
                              .attr_clr = 0,
                              .propagation = 0,
                              .userns_fd = static_cast<unsigned long long>(user_ns)};
-  const long answer =
-      ::syscall(__NR_mount_setattr, tree, "", kAtEmptyPath, &attributes, sizeof attributes);
+  const long answer = ::syscall(__NR_mount_setattr, tree, "", kAtEmptyPath | kAtRecursive,
+                                &attributes, sizeof attributes);
   if (answer == 0) return {};
   return errno_error("map the ids of " + shown(path), "mount_setattr(" + shown(path) + ", IDMAP)");
 }

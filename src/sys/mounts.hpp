@@ -33,7 +33,7 @@ namespace mayfly::sys {
 // flags: kOpenTreeClone and others of sys/kernel.hpp. Close-on-exec.
 [[nodiscard]] Result<Fd> open_tree(const std::string& path, unsigned flags);
 
-// Gives a detached mount the id mapping of a user namespace (5.12).
+// Gives a detached mount, and all mounts in it, the id mapping of a user namespace (5.12).
 [[nodiscard]] Result<void> id_map_mount(int tree, int user_ns, const std::string& path);
 
 // A sealed memfd (F_SEAL_WRITE|SHRINK|GROW|SEAL) with this content, close-on-exec.

@@ -55,6 +55,13 @@ inline long fchownat(int dir, const char* path, unsigned uid, unsigned gid, int 
 inline long fchmodat(int dir, const char* path, unsigned mode) noexcept {
   return call(__NR_fchmodat, dir, arg(path), mode);
 }
+// The time of the last change to an open file's content, in nanoseconds; that of access likewise.
+inline long set_file_time(int fd, long nanoseconds) noexcept {
+  const timespec time = {.tv_sec = nanoseconds / 1'000'000'000,
+                         .tv_nsec = nanoseconds % 1'000'000'000};
+  const timespec times[2] = {time, time};
+  return call(__NR_utimensat, fd, 0, arg(times), 0);
+}
 inline long setxattr(const char* path, const char* name, const void* value,
                      std::size_t size) noexcept {
   return call(__NR_setxattr, arg(path), arg(name), arg(value), static_cast<long>(size), 0);

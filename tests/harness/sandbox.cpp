@@ -15,9 +15,13 @@ std::string build_path() {
   return moved == nullptr ? MAYFLY_BUILD_DIR : moved;
 }
 
-Words run_words(const std::string& result_file, const Words& options, const Words& task) {
-  Words words = {mayfly_path(), "run",  "--result",
-                 result_file,   "--ro", targets_path() + ":/targets"};
+Words run_words(const std::string& result_file, const Words& options, const Words& task,
+                const Words& around) {
+  Words words = around;
+  for (const std::string& word : {mayfly_path(), std::string("run"), std::string("--result"),
+                                  result_file, std::string("--ro"), targets_path() + ":/targets"}) {
+    words.push_back(word);
+  }
   words.insert(words.end(), options.begin(), options.end());
   words.emplace_back("--");
   words.insert(words.end(), task.begin(), task.end());
@@ -42,8 +46,8 @@ std::string Ended::id() const {
   return result.value("id", std::string());
 }
 
-Run::Run(const Words& options, const Words& task)
-    : command(run_words(result_file(), options, task)) {
+Run::Run(const Words& options, const Words& task, const Words& around)
+    : command(run_words(result_file(), options, task, around)) {
   command.cwd(project_.path());
 }
 

@@ -30,7 +30,8 @@ struct Ended : Finished {
 
 class Run {
  public:
-  Run(const Words& options, const Words& task);
+  // around: words before `mayfly`, a program that makes a world for it and executes the rest.
+  Run(const Words& options, const Words& task, const Words& around = {});
 
   [[nodiscard]] const TempDir& project() const { return project_; }
   [[nodiscard]] std::string result_file() const { return reports_ / "result.json"; }

@@ -27,7 +27,7 @@ Spawn harmless() {
   request.env = {"A=1", "B=2"};
   request.paths = {"/nonexistent/program", "/nonexistent/other"};
   request.filter = {BPF_STMT(BPF_RET | BPF_K, 0x7fff0000)};
-  request.rlimits = {{.resource = RLIMIT_CORE, .unused = 0, .soft = 0, .hard = 0}};
+  request.rlimits = {{.resource = RLIMIT_STACK, .unused = 0, .soft = 1 << 20, .hard = 1 << 20}};
   return request;
 }
 
@@ -135,6 +135,13 @@ TEST_CASE("each field that is wrong is refused by its name") {
     CHECK(wrong_field_of(bytes) == wrong.field);
     CHECK(refused_field(sealed_memfd(bytes)) == wrong.field);
   }
+}
+
+TEST_CASE("the limit of core dumps cannot be asked for: it would silently stay what it is") {
+  Spawn request = harmless();
+  request.rlimits.push_back({.resource = RLIMIT_CORE, .unused = 0, .soft = 0, .hard = 0});
+  CHECK(wrong_field_of(request.bytes()) == "core limit");
+  CHECK(refused_field(sealed_memfd(request.bytes())) == "core limit");
 }
 
 TEST_CASE("each string must begin behind the header and end inside") {

@@ -17,7 +17,7 @@
 #include <cerrno>
 
 #include "harness.hpp"
-#include "init/calls.hpp"
+#include "policy/stock.hpp"
 
 using namespace mayfly;
 using namespace mayfly::init::test;
@@ -35,12 +35,12 @@ Spawn look() {
 }
 
 // Allows the calls of a list, kills for any other.
-template <class Calls>
-std::vector<sock_filter> allow_only(const Calls& calls) {
+
+std::vector<sock_filter> allow_only(std::span<const policy::SystemCall> calls) {
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
-  for (const long number : calls) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, std::uint32_t(number), 0, 1));
+  for (const policy::SystemCall& call : calls) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call.number, 0, 1));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   }
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
@@ -154,11 +154,11 @@ TEST_CASE("a task of init's own user id can neither trace, read, rob nor signal 
   CHECK(ended.exited.index == CLD_EXITED);  // and init lived to tell
 }
 
-TEST_CASE("init and a start need no call that is not in the list of calls") {
+TEST_CASE("init and a start need no call that policies/syscalls.toml does not list for them") {
   Spawn request = command({nothing()});
-  request.filter = allow_only(init::kCalls);
+  request.filter = allow_only(policy::init_calls());
   request.header.flags = launch::kInitFilter;
-  request.rlimits = {{.resource = RLIMIT_CORE, .unused = 0, .soft = 0, .hard = 0}};
+  request.rlimits = {{.resource = RLIMIT_NOFILE, .unused = 0, .soft = 64, .hard = 64}};
   CHECK(run(request).exited.index == CLD_EXITED);
 
   // The way to a missing interpreter, a signal and a new deadline need no other either.

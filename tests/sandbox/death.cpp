@@ -1,5 +1,8 @@
 // SIGKILL of the supervisor at many moments: whatever it was doing, nothing stays.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -80,4 +83,26 @@ TEST_CASE("temporary files: a sandbox, ended or killed, leaves none behind") {
   CHECK(Command({"/bin/ls", "-A", temp.path()}).run().out.empty());
   CHECK(Command({"/bin/ls", "-A", killed.project().path()}).run().out.empty());
   CHECK(Command({"/bin/ls", "-A", ended.project().path()}).run().out.empty());
+}
+
+TEST_CASE("a caller that dies while its command line is read starts nothing") {
+  const TempDir place;
+  const std::string fifo = place / "environment";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const std::string marker = new_marker();
+  // The environment's file is read while the command line is: nobody writes into it yet. The shell
+  // is the caller, and is gone at once.
+  Run orphan({"--env-file", fifo}, {"/bin/sh", "-c", "echo started", marker},
+             {"sh", "-c", "\"$@\" > /dev/null 2>&1 & sleep 0.3; exit 0", "sh"});
+  Process caller = orphan.command.start();
+  await_processes(marker, 2);
+  CHECK(caller.finish().code == 0);
+  Fd writer(::open(fifo.c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(::write(writer.get(), "A=1\n", 4) == 4);
+  writer.reset();
+  REQUIRE(within(milliseconds(10'000), [&] { return exists(orphan.result_file()); }));
+  const auto result = nlohmann::json::parse(read_file(orphan.result_file()));
+  CHECK(result.at("reason") == "cancelled");
+  CHECK_FALSE(result.at("started").get<bool>());
+  CHECK(within(milliseconds(10'000), [&] { return processes_with(marker).empty(); }));
 }

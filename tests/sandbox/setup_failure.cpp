@@ -80,3 +80,56 @@ TEST_CASE("no command: 125 and how to write one") {
   CHECK(finished.out.empty());
   CHECK(contains(finished.err, "mayfly run"));
 }
+
+TEST_CASE("what could not be measured says why, wherever a start fails") {
+  // Before the plan, in it, while the root is built, before init has a task, at the task's execve.
+  const Words starts[] = {{"--ro", "/no/such/source:/x"},
+                          {"--user", "no-such-user"},
+                          {"--dir", "/proc/made"},
+                          {"--chdir", "/no/such/directory"},
+                          {}};
+  for (const Words& options : starts) {
+    CAPTURE(joined(options));
+    const Ended ended = run(options, {options.empty() ? "/no/such/program" : "/bin/true"});
+    CHECK(ended.code >= 125);
+    REQUIRE(ended.result.is_object());
+    CHECK_FALSE(ended.result.at("started").get<bool>());
+    std::size_t unknown = 0;
+    for (const char* part : {"usage", "proof"}) {
+      const nlohmann::json& fields = ended.result.at(part);
+      for (const auto& [name, value] : fields.items()) {
+        if (!value.is_null()) continue;
+        ++unknown;
+        CAPTURE(name);
+        CHECK_FALSE(fields.value(name + "_why", std::string()).empty());
+      }
+    }
+    CHECK(unknown > 0);
+  }
+}
+
+TEST_CASE("a host that forbids namespaces is told which setting does it, and the remedy") {
+  struct Forbidden {
+    const char* setting;
+    const char* why;
+    const char* remedy;
+  };
+  for (const Forbidden& each : {Forbidden{"max_user_namespaces", "user.max_user_namespaces is 0",
+                                          "hint: sysctl -w user.max_user_namespaces=10000"},
+                                Forbidden{"max_net_namespaces", "user.max_net_namespaces is 0",
+                                          "hint: sysctl -w user.max_net_namespaces=10000"}}) {
+    CAPTURE(each.setting);
+    const std::string forbid = std::string("mount -t tmpfs none /run; echo 0 > /proc/sys/user/") +
+                               each.setting + "; exec \"$@\"";
+    const Ended ended =
+        Run({}, {"/bin/true"},
+            {"unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", forbid, "sh"})
+            .end();
+    CAPTURE(ended.err);
+    CHECK(ended.code == 125);
+    CHECK(ended.reason() == "host_unsupported");
+    CHECK(contains(ended.err, each.why));
+    CHECK(contains(ended.err, each.remedy));
+    CHECK(contains(ended.err, "ENOSPC"));
+  }
+}

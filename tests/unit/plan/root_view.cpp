@@ -109,7 +109,7 @@ TEST_CASE("a range maps program trees and the project, never /etc and /opt") {
   CHECK_FALSE(at(plan, "opt")->id_mapped);
 }
 
-TEST_CASE("a tree with mounts below is bound read-only, and a note says so") {
+TEST_CASE("a tree that would take too many mounts is bound read-only, and a note says so") {
   host::HostFacts facts = usual_host();
   facts.mounts.push_back({.path = "/usr/local/share", .fstype = "nfs"});
   const Plan plan = plan_for({}, facts, "");
@@ -148,7 +148,8 @@ TEST_CASE("entries keep their order and refuse what cannot be") {
   CHECK(refusal(spec, facts, "").action == "make /f copy-on-write: it is no directory");
   facts.mounts.push_back({.path = "/srv/p/node_modules", .fstype = "ext4"});
   CHECK(refusal({}, facts, "/srv/p").action ==
-        "make /srv/p copy-on-write: other file systems are mounted below it");
+        "make /srv/p copy-on-write: other file systems are mounted below it, and too much lies "
+        "beside them");
 }
 
 TEST_CASE(

@@ -1,0 +1,77 @@
+#include "cli/gather.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include "base/text.hpp"
+#include "host/sources.hpp"
+#include "plan/project.hpp"
+#include "plan/trees.hpp"
+
+namespace mayfly::cli {
+namespace {
+
+Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
+  if (spec.root != spec::RootKind::Directory) return {};
+  host::SourceFact root = TRY(host::inspect_source(spec.root_dir, host::Sockets::Ignored));
+  if (root.kind != host::SourceFact::Kind::Directory) {
+    return Error{.kind = ErrorKind::Usage,
+                 .sys_errno = ENOTDIR,
+                 .action = "use " + shown(spec.root_dir) + " as root",
+                 .call = {},
+                 .hint = "--root takes a directory: unpack an image or archive first"};
+  }
+  facts.sources.push_back(std::move(root));
+  return {};
+}
+
+Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
+  if (spec.project_dir.empty()) return {};
+  const plan::Project project = TRY(plan::choose_project(spec, facts));
+  if (project.dir.empty()) return {};
+  facts.sources.push_back(TRY(host::inspect_source(project.dir, host::Sockets::Ignored)));
+  return {};
+}
+
+Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
+  for (spec::FsEntry& entry : spec.fs) {
+    if (entry.source.empty()) continue;
+    if (entry.kind == spec::FsKind::File) {
+      entry.data = TRY(host::read_source(entry.source, spec.layer_bytes));
+      entry.source.clear();
+      continue;
+    }
+    // A copy-on-write view makes no socket work that lies in it.
+    const bool cow = entry.kind == spec::FsKind::Cow;
+    facts.sources.push_back(TRY(
+        host::inspect_source(entry.source, cow ? host::Sockets::Ignored : host::Sockets::Found)));
+  }
+  return {};
+}
+
+Result<void> look_at_trees(const spec::Spec& spec, host::HostFacts& facts) {
+  // Copies of files go to the layer and must leave room there.
+  const std::uint64_t most_copied = std::min<std::uint64_t>(spec.layer_bytes / 4, 64u << 20);
+  for (const plan::WantedTree& tree : TRY(plan::wanted_trees(spec, facts))) {
+    facts.trees.push_back(
+        TRY(host::look_at_tree(tree.path, tree.detail, facts.mounts, most_copied)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<host::HostFacts> gather_facts(spec::Spec& spec) {
+  TRY(spec::validate(spec));
+  host::HostFacts facts = TRY(host::gather(
+      spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller));
+  TRY(look_at_root(spec, facts));
+  TRY(look_at_project(spec, facts));
+  TRY(look_at_entries(spec, facts));
+  TRY(look_at_trees(spec, facts));
+  return facts;
+}
+
+}  // namespace mayfly::cli

@@ -1,0 +1,291 @@
+#include "plan/trees.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "base/text.hpp"
+#include "plan/project.hpp"
+
+namespace mayfly::plan {
+namespace {
+
+using host::TreeEntry;
+using host::TreePart;
+
+// File systems that overlayfs does not take as a lower layer: they compare names in ways of their
+// own.
+constexpr std::array<std::string_view, 10> kNoLower = {
+    "cifs", "exfat", "hfs", "hfsplus", "iso9660", "msdos", "ntfs", "ntfs3", "smb3", "vfat"};
+
+bool can_be_lower(const std::string& fstype) {
+  return std::find(kNoLower.begin(), kNoLower.end(), fstype) == kNoLower.end();
+}
+
+const host::TreeFact* tree_of(const host::HostFacts& facts, const std::string& path) {
+  const auto found = std::find_if(facts.trees.begin(), facts.trees.end(),
+                                  [&](const host::TreeFact& tree) { return tree.path == path; });
+  return found == facts.trees.end() ? nullptr : &*found;
+}
+
+std::string joined(const std::string& directory, const std::string& below) {
+  if (directory.empty() || below.empty()) return directory + below;
+  return directory + "/" + below;
+}
+
+// `path` as seen from `base`, which it is or lies below; both without a leading slash.
+std::string below(const std::string& path, const std::string& base) {
+  if (base.empty()) return path;
+  return path.size() == base.size() ? std::string() : path.substr(base.size() + 1);
+}
+
+bool covers(const std::string& base, const std::string& path) {
+  return base.empty() || is_within(path, base);
+}
+
+// Why a mount cannot be shown as it is, or nothing.
+std::string danger_of(const TreePart& part, Sockets sockets) {
+  if (host::is_kernel_fs(part.fstype)) {
+    return "the kernel's file system " + part.fstype + " is mounted on " + shown(part.path);
+  }
+  if (part.kind == TreePart::Kind::Other) {
+    return shown(part.path) + " is neither a file nor a directory";
+  }
+  if (sockets == Sockets::Allowed || part.socket.empty()) return {};
+  return "it holds the socket " + shown(part.socket) +
+         ", through which a task could reach the host";
+}
+
+std::string danger_below(const host::TreeFact& tree, const std::string& source, Sockets sockets) {
+  for (const TreePart& part : tree.parts) {
+    if (part.path == tree.path || !is_within(part.path, source)) continue;
+    std::string danger = danger_of(part, sockets);
+    if (!danger.empty()) return danger;
+  }
+  return {};
+}
+
+class Builder {
+ public:
+  Builder(const TreeView& view, const host::TreeFact& tree) : view_(view), tree_(tree) {}
+
+  void build() {
+    for (const TreePart& part : tree_.parts)
+      add_part(part);
+    place_own_nodes();
+  }
+
+  std::vector<MountStep> steps;
+  std::vector<Note> notes;
+
+ private:
+  void add_part(const TreePart& part) {
+    const bool top = &part == &tree_.parts.front();
+    const std::string at = top ? std::string() : part.path.substr(tree_.path.size() + 1);
+    if (is_replaced(at) || is_closed(at)) return;
+    // An overlay makes no socket work that lies in it, so only what is no directory counts.
+    if (const std::string danger = danger_of(part, Sockets::Allowed); !danger.empty()) {
+      return leave_out(at, "not shown: " + danger);
+    }
+    if (part.kind == TreePart::Kind::File) return add_bind(part.path, at);
+    if (part.crowded || !can_be_lower(part.fstype)) return add_whole(part.path, at);
+    MountStep step = overlay(at);
+    if (part.mounts_below && !part.detachable) {
+      step.skeleton = nodes_of(part, at);
+    } else {
+      step.lowers = {part.path};
+      step.id_mapped = view_.id_mapped;
+      step.must_be_writable = view_.must_be_writable;
+      step.detached = part.mounts_below;
+    }
+    step.make_target = top && view_.make_target;
+    add_overlay(std::move(step), at);
+    if (!part.detachable) add_entries(part, at);
+  }
+
+  // What a rebuilt directory holds itself.
+  std::vector<Node> nodes_of(const TreePart& part, const std::string& at) const {
+    std::vector<Node> nodes;
+    for (const TreeEntry& entry : part.entries) {
+      if (is_replaced(joined(at, entry.path))) continue;
+      Node node{.path = entry.path, .mode = entry.mode, .task_owned = view_.must_be_writable};
+      switch (entry.kind) {
+        case TreeEntry::Kind::Lower:
+        case TreeEntry::Kind::Opened:
+        case TreeEntry::Kind::Crowded:
+        case TreeEntry::Kind::DirPoint:
+          break;
+        case TreeEntry::Kind::Symlink:
+          node.kind = Node::Kind::Symlink;
+          node.data = entry.data;
+          break;
+        case TreeEntry::Kind::File:
+          node.modified_ns = entry.modified_ns;
+          [[fallthrough]];
+        case TreeEntry::Kind::FilePoint:
+        case TreeEntry::Kind::Unread:
+          node.kind = Node::Kind::File;
+          node.data = entry.data;
+          break;
+      }
+      nodes.push_back(std::move(node));
+    }
+    return nodes;
+  }
+
+  // What a rebuilt directory shows of the host's.
+  void add_entries(const TreePart& part, const std::string& at) {
+    for (const TreeEntry& entry : part.entries) {
+      const std::string where = joined(at, entry.path);
+      const std::string source = part.path + "/" + entry.path;
+      if (is_replaced(where)) continue;
+      if (entry.kind == TreeEntry::Kind::Lower) {
+        MountStep step = overlay(where);
+        step.lowers = {source};
+        step.mode = entry.mode;
+        step.id_mapped = view_.id_mapped;
+        step.must_be_writable = view_.must_be_writable;
+        add_overlay(std::move(step), where);
+      } else if (entry.kind == TreeEntry::Kind::Unread) {
+        add_bind(source, where);
+      } else if (entry.kind == TreeEntry::Kind::Crowded) {
+        add_whole(source, where);
+      }
+    }
+  }
+
+  // A directory as it is, with what is mounted below it.
+  void add_whole(const std::string& source, const std::string& at) {
+    const std::string danger = danger_below(tree_, source, Sockets::Refused);
+    if (!danger.empty()) return leave_out(at, "not shown: " + danger);
+    add_bind(source, at);
+    closed_.push_back(at);
+  }
+
+  void add_bind(const std::string& source, const std::string& at) {
+    steps.push_back({.kind = MountKind::Bind,
+                     .target = joined(view_.target, at),
+                     .source = source,
+                     .access = Access::ReadOnly,
+                     .id_mapped = view_.id_mapped});
+    notes.push_back({.what = source,
+                     .enforcement = Enforcement::Approximated,
+                     .how = "read-only: it cannot be shown copy-on-write beside what is mounted "
+                            "below " +
+                            tree_.path});
+  }
+
+  // An empty directory in its place: what is mounted there may hide something, too.
+  void leave_out(const std::string& at, std::string why) {
+    steps.push_back({.kind = MountKind::Mask, .target = joined(view_.target, at)});
+    notes.push_back({.what = joined(tree_.path, at),
+                     .enforcement = Enforcement::NotEnforced,
+                     .how = std::move(why)});
+    closed_.push_back(at);
+  }
+
+  MountStep overlay(const std::string& at) const {
+    return {.kind = MountKind::Overlay, .target = joined(view_.target, at)};
+  }
+
+  void add_overlay(MountStep step, std::string at) {
+    overlays_.emplace_back(steps.size(), std::move(at));
+    steps.push_back(std::move(step));
+  }
+
+  // True if a node of our own takes the place of what is there, or of something that it is in.
+  bool is_replaced(const std::string& at) const {
+    if (at.empty()) return false;
+    return std::any_of(view_.own.begin(), view_.own.end(), [&](const Node& node) {
+      return node.kind != Node::Kind::Dir && covers(node.path, at);
+    });
+  }
+
+  bool is_closed(const std::string& at) const {
+    return std::any_of(closed_.begin(), closed_.end(),
+                       [&](const std::string& dir) { return at != dir && covers(dir, at); });
+  }
+
+  // Each of our own nodes goes into the innermost overlay that shows its place.
+  void place_own_nodes() {
+    for (const Node& node : view_.own) {
+      std::pair<std::size_t, std::string>* best = nullptr;
+      for (auto& overlay : overlays_) {
+        const bool holds = covers(overlay.second, node.path) && overlay.second != node.path;
+        if (holds && (best == nullptr || overlay.second.size() >= best->second.size())) {
+          best = &overlay;
+        }
+      }
+      if (best == nullptr) continue;
+      MountStep& step = steps[best->first];
+      // What a rebuilt directory does not show needs no hiding.
+      if (node.kind == Node::Kind::Whiteout && step.lowers.empty()) continue;
+      Node placed = node;
+      placed.path = below(node.path, best->second);
+      step.skeleton.push_back(std::move(placed));
+    }
+  }
+
+  const TreeView& view_;
+  const host::TreeFact& tree_;
+  std::vector<std::pair<std::size_t, std::string>> overlays_;  // index of the step, its place
+  std::vector<std::string> closed_;  // places below which nothing is mounted again
+};
+
+void want(std::vector<WantedTree>& wanted, const host::HostFacts& facts, const std::string& path,
+          host::TreeDetail detail) {
+  if (!host::has_mounts_below(facts.mounts, path)) return;
+  const auto known = std::find_if(wanted.begin(), wanted.end(),
+                                  [&](const WantedTree& tree) { return tree.path == path; });
+  if (known == wanted.end()) {
+    wanted.push_back({.path = path, .detail = detail});
+  } else if (detail == host::TreeDetail::Entries) {
+    known->detail = detail;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<WantedTree>> wanted_trees(const spec::Spec& spec, const host::HostFacts& facts) {
+  using host::TreeDetail;
+  std::vector<WantedTree> wanted;
+  if (spec.root == spec::RootKind::Host) {
+    for (const host::TopEntry& entry : facts.top) {
+      const bool shown_as_tree = entry.kind == host::TopEntry::Kind::Directory && !entry.empty;
+      if (shown_as_tree) want(wanted, facts, "/" + entry.name, TreeDetail::Entries);
+    }
+    const Project project = TRY(choose_project(spec, facts));
+    const bool cow = spec.project == spec::ProjectMode::Cow;
+    if (!project.dir.empty()) {
+      want(wanted, facts, host::real_path(facts.sources, project.dir),
+           cow ? TreeDetail::Entries : TreeDetail::Parts);
+    }
+  }
+  for (const spec::FsEntry& entry : spec.fs) {
+    const bool cow = entry.kind == spec::FsKind::Cow;
+    if (!cow && entry.kind != spec::FsKind::Ro && entry.kind != spec::FsKind::Rw) continue;
+    want(wanted, facts, host::real_path(facts.sources, entry.source),
+         cow ? TreeDetail::Entries : TreeDetail::Parts);
+  }
+  return wanted;
+}
+
+bool add_tree(const TreeView& view, const host::HostFacts& facts, Plan& plan) {
+  const host::TreeFact* tree = tree_of(facts, view.source);
+  if (tree == nullptr || tree->parts.empty() || tree->parts.front().crowded) return false;
+  Builder builder(view, *tree);
+  builder.build();
+  std::move(builder.steps.begin(), builder.steps.end(), std::back_inserter(plan.mounts));
+  std::move(builder.notes.begin(), builder.notes.end(), std::back_inserter(plan.notes));
+  return true;
+}
+
+std::string danger_of_binding(const std::string& source, const host::HostFacts& facts,
+                              Sockets sockets) {
+  const host::TreeFact* tree = tree_of(facts, source);
+  return tree == nullptr ? std::string() : danger_below(*tree, source, sockets);
+}
+
+}  // namespace mayfly::plan
