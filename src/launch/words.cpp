@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "launch/launch.hpp"
+#include "sys/mounts.hpp"
 
 namespace mayfly::launch {
 namespace {
@@ -205,6 +206,7 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
 
 Error step_error(const plan::Plan& plan, const Message& failed) {
   Words words = words_of(plan, failed);
+  if (words.hint.empty()) words.hint = sys::common_remedy(failed.error);
   return Error{.kind = words.kind,
                .sys_errno = failed.error,
                .action = std::move(words.action),
