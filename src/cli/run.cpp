@@ -61,7 +61,12 @@ Result<void> look_at_sources(spec::Spec& spec, host::HostFacts& facts) {
       entry.data = TRY(host::read_source(entry.source, spec.layer_bytes));
       entry.source.clear();
     } else {
-      facts.sources.push_back(TRY(host::inspect_source(entry.source)));
+      const host::SourceFact source = TRY(host::inspect_source(entry.source));
+      if (entry.kind == spec::FsKind::Device && source.kind != host::SourceFact::Kind::Device) {
+        return usage_error("show " + shown(entry.source) + " as a device: it is none",
+                           "--ro and --rw show files and directories");
+      }
+      facts.sources.push_back(source);
     }
   }
   return {};
