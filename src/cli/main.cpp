@@ -1,6 +1,7 @@
 // mayfly: finds the verb, reads its options, does it.
 #include <linux/mman.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -71,6 +72,8 @@ int execute(const Command& command, std::span<char* const> args) {
 
 int main(int argc, char** argv) {
   populate_heap();
+  // A mask of the owner's own rights would keep us from what we make: folders, cgroups, results.
+  ::umask(::umask(0) & 077);
   const std::span<char* const> args(argv, static_cast<std::size_t>(argc));
   if (args.size() < 2) {
     return refuse({}, usage_error("start: no verb was given", "mayfly --help lists the verbs"));
