@@ -206,7 +206,9 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
 
 Error step_error(const plan::Plan& plan, const Message& failed) {
   Words words = words_of(plan, failed);
-  if (words.hint.empty()) words.hint = sys::common_remedy(failed.error);
+  if (const std::string remedy = sys::common_remedy(failed.error); !remedy.empty()) {
+    words.hint = remedy;
+  }
   return Error{.kind = words.kind,
                .sys_errno = failed.error,
                .action = std::move(words.action),
