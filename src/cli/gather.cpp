@@ -45,8 +45,13 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
     }
     // A copy-on-write view makes no socket work that lies in it.
     const bool cow = entry.kind == spec::FsKind::Cow;
-    facts.sources.push_back(TRY(
-        host::inspect_source(entry.source, cow ? host::Sockets::Ignored : host::Sockets::Found)));
+    host::SourceFact source = TRY(
+        host::inspect_source(entry.source, cow ? host::Sockets::Ignored : host::Sockets::Found));
+    if (entry.kind == spec::FsKind::Device && source.kind != host::SourceFact::Kind::Device) {
+      return usage_error("show " + shown(entry.source) + " as a device: it is none",
+                         "--ro and --rw show files and directories");
+    }
+    facts.sources.push_back(std::move(source));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // mayfly: finds the verb, reads its options, does it.
 #include <linux/mman.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -76,6 +77,8 @@ int main(int argc, char** argv) {
   // First of all: the caller may die while we read what it wants.
   const supervise::Beginning beginning = supervise::begin();
   populate_heap();
+  // A mask of the owner's own rights would keep us from what we make: folders, cgroups, results.
+  ::umask(::umask(0) & 077);
   const std::span<char* const> args(argv, static_cast<std::size_t>(argc));
   if (args.size() < 2) {
     return refuse({}, usage_error("start: no verb was given", "mayfly --help lists the verbs"));

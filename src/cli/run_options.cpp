@@ -90,7 +90,10 @@ Done set_label(Request& request, Text value) {
   for (auto& [name, old] : request.spec.labels) {
     if (name == label.first) return set_text(old, label.second);
   }
-  request.spec.labels.push_back(std::move(label));
+  // One too many is enough for validate() to refuse them, however many there are.
+  if (request.spec.labels.size() <= spec::kMostLabels) {
+    request.spec.labels.push_back(std::move(label));
+  }
   return {};
 }
 

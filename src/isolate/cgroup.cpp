@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/on_exit.hpp"
 #include "sys/entries.hpp"
 #include "sys/mounts.hpp"
 
@@ -15,11 +16,13 @@ Result<Made> make(const std::string& parent, const std::string& id) {
   Made made;
   made.path = parent + "/mayfly-" + id;
   TRY(sys::mkdir(made.path, 0755));
+  OnExit undo([&] { static_cast<void>(sys::rmdir(made.path)); });
   made.directory = TRY(sys::open(made.path, O_RDONLY | O_DIRECTORY));
   // Held as long as the directory is open here: gc takes an empty cgroup that nobody holds for one
   // that a killed supervisor left (src/supervise/janitor.hpp).
   TRY(sys::try_lock(made.directory, made.path));
   TRY(sys::write_file_at(made.directory.get(), "cgroup.max.descendants", "0", made.path));
+  undo.cancel();
   return made;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <string>
+#include <utility>
 
 #include "sys/mounts.hpp"
 
@@ -34,7 +35,11 @@ bool overlaps(const std::vector<plan::IdRange>& taken, std::uint32_t base) {
 Result<Range> lock_range(const std::string& lock_file, const std::vector<plan::IdRange>& taken) {
   constexpr std::uint32_t kSlots = plan::kLastRange - plan::kFirstRange + 1;
   Range range;
-  range.lock = TRY(sys::open(lock_file, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  Result<Fd> lock = sys::open(lock_file, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  if (!lock && lock.error().hint.empty()) {
+    lock.error().hint = "the runtime directory must be writable and have room";
+  }
+  range.lock = TRY(std::move(lock));
   // Sandboxes that start at once begin at different places, so that they seldom try the same byte.
   const std::uint32_t first = static_cast<std::uint32_t>(::getpid()) * 2654435761U;
   for (std::uint32_t attempt = 0; attempt < kSlots; ++attempt) {

@@ -145,6 +145,7 @@ class Launch {
       args.flags |= sys::kCloneIntoCgroup;
       args.cgroup = static_cast<std::uint64_t>(cgroup_.directory.get());
     }
+    args.flags &= ~p_.hooks.shared_namespaces();
     args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
     args.exit_signal = SIGCHLD;
     args.stack = stack;
@@ -203,7 +204,8 @@ class Launch {
   Result<void> send_spawn() {
     const std::span<const sock_filter> filter =
         p_.hooks.skips(Step::InitFilter) ? std::span<const sock_filter>() : request_.filter;
-    const Fd spawn = TRY(make_spawn_request(plan_, filter, request_.deadline_ns));
+    const std::int64_t deadline_ns = p_.hooks.skips(Step::InitDeadline) ? 0 : request_.deadline_ns;
+    const Fd spawn = TRY(make_spawn_request(plan_, filter, deadline_ns));
     const int descriptors[] = {spawn.get(), request_.stdio.in, request_.stdio.out,
                                request_.stdio.err};
     return send(Message{.kind = Kind::Spawn}, descriptors);

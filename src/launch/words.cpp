@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "launch/launch.hpp"
+#include "sys/mounts.hpp"
 
 namespace mayfly::launch {
 namespace {
@@ -224,6 +225,9 @@ Error refused_namespaces(int error, const host::Surroundings& around) {
 
 Error step_error(const plan::Plan& plan, const Message& failed) {
   Words words = words_of(plan, failed);
+  if (const std::string remedy = sys::common_remedy(failed.error); !remedy.empty()) {
+    words.hint = remedy;
+  }
   return Error{.kind = words.kind,
                .sys_errno = failed.error,
                .action = std::move(words.action),

@@ -79,9 +79,13 @@ Result<void> check_rule(const spec::EnvRule& rule) {
   return {};
 }
 
+// Variables are looked up one after the other: more than a few thousand would take seconds.
+constexpr std::size_t kMostVariables = 10'000;
+
 void pass_matching(std::vector<std::string>& env, std::string_view pattern,
                    const std::vector<std::string>& caller_env) {
   for (const std::string& variable : caller_env) {
+    if (env.size() > kMostVariables) return;
     const std::string_view name = name_of(variable);
     if (name.empty() || !glob_match(pattern, name)) continue;
     set(env, name, find_variable(caller_env, name));
@@ -186,6 +190,11 @@ Result<std::vector<std::string>> task_environment(const spec::Spec& spec, const 
       case spec::EnvKind::PassPattern:
         pass_matching(env, rule.name, caller_env);
         break;
+    }
+    if (env.size() > kMostVariables) {
+      return usage_error("give the task more than " + std::to_string(kMostVariables) +
+                             " environment variables",
+                         "pass them in a file");
     }
   }
   return env;

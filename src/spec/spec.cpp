@@ -22,6 +22,8 @@ constexpr std::uint64_t kLeastLayerBytes = 64u << 10;
 constexpr std::uint64_t kLeastLayerInodes = 64;
 constexpr std::uint64_t kMostId = 4'294'967'294;  // the number above it means "no id"
 constexpr std::uint64_t kMostPids = 4u << 20;     // PID_MAX_LIMIT
+// A bound for what is planned and mounted one by one, far above any use.
+constexpr std::size_t kMostFsEntries = 1000;
 
 Error refused(std::string_view what, std::string_view value, std::string_view why,
               std::string hint = {}) {
@@ -152,6 +154,9 @@ Result<void> check_name(std::string_view name) {
 }
 
 Result<void> check_labels(const Spec& spec) {
+  if (spec.labels.size() > kMostLabels) {
+    return usage_error("use more than " + std::to_string(kMostLabels) + " labels");
+  }
   for (std::size_t i = 0; i < spec.labels.size(); ++i) {
     const auto& [key, value] = spec.labels[i];
     if (key.empty()) return refused("a label", key, "its name is empty");
@@ -226,6 +231,12 @@ Result<void> validate(const Spec& spec) {
   TRY(check_command(spec));
   if (spec.root == RootKind::Directory) TRY(check_path("a root directory", spec.root_dir));
   if (!spec.project_dir.empty()) TRY(check_path("a project directory", spec.project_dir));
+  if (spec.fs.size() > kMostFsEntries) {
+    return usage_error("lay out " + std::to_string(spec.fs.size()) + " paths inside",
+                       "at most " + std::to_string(kMostFsEntries) +
+                           " of --ro, --rw, --cow, --file and their like: show a directory that "
+                           "holds them");
+  }
   for (const FsEntry& entry : spec.fs)
     TRY(check_entry(entry));
   for (const EnvRule& rule : spec.env)

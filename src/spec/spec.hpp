@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@
 namespace mayfly::spec {
 
 using Nanoseconds = std::chrono::nanoseconds;
+
+// More labels than this are refused: they go into every record and result.
+inline constexpr std::size_t kMostLabels = 100;
 
 enum class RootKind { Host, Directory, Empty };
 enum class ProjectMode { Cow, Rw, Ro, None };

@@ -30,6 +30,19 @@ Error unsafe(const std::string& what, std::string why, std::string hint) {
                .hint = std::move(hint)};
 }
 
+// A runtime directory that is full or read-only, whatever of it was to be made.
+Error with_remedy(Error error, const std::string& path) {
+  const int number = error.sys_errno;
+  if (!error.hint.empty() || number == 0) return error;
+  const bool root = ::geteuid() == 0;
+  if (number == ENOSPC || number == EDQUOT) error.hint = "make room in " + shown(path);
+  if (number == EROFS || number == EACCES || number == ENOENT) {
+    error.hint = root ? "make " + shown(path) + " a directory that can be written to"
+                      : "set XDG_RUNTIME_DIR to a directory that you can write to, or unset it";
+  }
+  return error;
+}
+
 Result<void> judge_directory(const Fd& fd, const std::string& path) {
   const sys::Identity identity = TRY(sys::fstat(fd, path));
   if (identity.owner != ::geteuid()) {
@@ -62,7 +75,20 @@ Result<Fd> lock_new_folder(const RuntimeDir& directory, const std::string& id,
   Result<void> made = sys::create_file_at(*folder, kStateFile, state);
   if (made) return std::move(*folder);
   if (made.error().sys_errno == ENOENT) return Fd();
-  return std::move(made).error();
+  static_cast<void>(sys::unlinkat(*folder, kStateFile, sys::Entry::File));
+  static_cast<void>(sys::unlinkat(directory.fd(), id.c_str(), sys::Entry::Directory));
+  Error error = std::move(made).error();
+  error.action = "register the sandbox " + shown(id) + " in " + shown(directory.path());
+  return with_remedy(std::move(error), directory.path());
+}
+
+// False: there is one already.
+Result<bool> make_folder(const RuntimeDir& directory, const std::string& id) {
+  Result<bool> made = sys::mkdirat(directory.fd(), id.c_str(), 0700);
+  if (made) return made;
+  Error error = std::move(made).error();
+  error.action = "register the sandbox " + shown(id) + " in " + shown(directory.path());
+  return with_remedy(std::move(error), directory.path());
 }
 
 }  // namespace
@@ -73,9 +99,7 @@ Result<RuntimeDir> RuntimeDir::open(const std::string& path) {
     Result<void> made = sys::mkdir(path, 0700);
     // Another start of ours may be making it right now.
     if (!made && made.error().sys_errno != EEXIST) {
-      Error error = std::move(made).error();
-      error.hint = "set XDG_RUNTIME_DIR to a directory that you can write to, or unset it";
-      return error;
+      return with_remedy(std::move(made).error(), path.substr(0, path.rfind('/')));
     }
     fd = sys::open_directory_at(AT_FDCWD, path.c_str());
   }
@@ -146,7 +170,7 @@ Result<Entry> Entry::claim(const RuntimeDir& directory, const Record& record,
   int in_use = 0;
   for (int round = 0; round < kRounds && in_use < kPatience; ++round) {
     if (round > 0) ::nanosleep(&kPause, nullptr);
-    if (TRY(sys::mkdirat(directory.fd(), id.c_str(), 0700))) {
+    if (TRY(make_folder(directory, id))) {
       Fd folder = TRY(lock_new_folder(directory, id, state));
       if (folder) return Entry(std::move(folder), id);
       continue;

@@ -15,11 +15,16 @@
 namespace mayfly::sys {
 
 Error errno_error(std::string action, std::string call) {
+  const int number = errno;
   return Error{.kind = ErrorKind::Setup,
-               .sys_errno = errno,
+               .sys_errno = number,
                .action = std::move(action),
                .call = std::move(call),
-               .hint = {}};
+               .hint = common_remedy(number)};
+}
+
+const char* common_remedy(int number) {
+  return number == EMFILE ? "raise the limit of open files, as with ulimit -n 256" : "";
 }
 
 Result<Fd> open(const std::string& path, int flags, unsigned mode) {

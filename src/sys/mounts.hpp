@@ -16,6 +16,8 @@ namespace mayfly::sys {
 
 // An Error of the calling thread's errno. action: a phrase after "cannot".
 [[nodiscard]] Error errno_error(std::string action, std::string call);
+// The hint for an errno that any call may meet and whose remedy is always the same; or "".
+[[nodiscard]] const char* common_remedy(int number);
 
 [[nodiscard]] Result<Fd> open(const std::string& path, int flags, unsigned mode = 0);
 [[nodiscard]] Result<void> mkdir(const std::string& path, unsigned mode);

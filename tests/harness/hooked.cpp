@@ -21,4 +21,9 @@ Hooked& Hooked::failing(Step step) {
   return *this;
 }
 
+Hooked& Hooked::sharing(unsigned long namespaces) {
+  run_.command.env("MAYFLY_TEST_SHARED", std::to_string(namespaces));
+  return *this;
+}
+
 }  // namespace harness

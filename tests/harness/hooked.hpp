@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "harness/sandbox.hpp"
 #include "launch/protocol.hpp"
@@ -17,7 +18,10 @@ class Hooked {
 
   Hooked& without(const std::vector<Step>& steps);
   Hooked& failing(Step step);
+  // Of the namespaces that every sandbox gets, those of these flags of clone3 stay the caller's.
+  Hooked& sharing(unsigned long namespaces);
   [[nodiscard]] Ended end() const { return run_.end(); }
+  [[nodiscard]] Ended end(Process process) const { return run_.end(std::move(process)); }
   [[nodiscard]] Command& command() { return run_.command; }
 
  private:

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <sstream>
 
 namespace fs = std::filesystem;
 
@@ -105,9 +106,35 @@ std::vector<pid_t> descendants(pid_t pid) {
   return found;
 }
 
+std::string cgroup_of(pid_t pid) {
+  const std::string own = slurp("/proc/" + std::to_string(pid) + "/cgroup");
+  const std::size_t row = own.rfind("0::", 0) == 0 ? 0 : own.find("\n0::");
+  if (row == std::string::npos) return "";
+  const std::size_t path = own.find('/', row);
+  std::istringstream mounts(slurp("/proc/self/mounts"));
+  for (std::string source, point, type, rest; mounts >> source >> point >> type;) {
+    std::getline(mounts, rest);
+    if (type == "cgroup2") return point + own.substr(path, own.find('\n', path) - path);
+  }
+  return "";
+}
+
 std::size_t mount_count() {
   const std::string table = slurp("/proc/self/mountinfo");
   return static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n'));
+}
+
+std::size_t descriptor_count() {
+  const fs::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+std::size_t net_namespace_count() {
+  const std::string table = slurp("/proc/slabinfo");
+  const std::string name = "\nnet_namespace ";
+  const std::size_t row = table.find(name);
+  return row == std::string::npos ? 0
+                                  : std::strtoul(table.c_str() + row + name.size(), nullptr, 10);
 }
 
 std::vector<std::string> registry_entries() {

@@ -21,8 +21,15 @@ std::vector<pid_t> await_processes(const std::string& word, std::size_t count);
 // "S", "T", "Z" … of /proc/PID/stat; '\0' if there is no such process.
 [[nodiscard]] char state_of(pid_t pid);
 
+// The directory of a process's cgroup in the v2 tree; "" where there is none.
+[[nodiscard]] std::string cgroup_of(pid_t pid);
+
 // Lines of our own mount table.
 [[nodiscard]] std::size_t mount_count();
+// Open descriptors of our own.
+[[nodiscard]] std::size_t descriptor_count();
+// Network namespaces that the kernel holds memory for; 0 where only root may know.
+[[nodiscard]] std::size_t net_namespace_count();
 // What a sandbox may leave only until the next start: cgroup directories and registry entries that
 // carry its id.
 [[nodiscard]] std::vector<std::string> leftovers_of(const std::string& id);

@@ -163,6 +163,11 @@ Command& Command::deadline(milliseconds limit) {
   return *this;
 }
 
+Command& Command::before_exec(std::function<void()> action) {
+  before_exec_ = std::move(action);
+  return *this;
+}
+
 Process Command::start() const {
   Pipe in = make_pipe(), out = make_pipe(), err = make_pipe();
   Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -202,6 +207,7 @@ void Command::become(int in, int out, int err) const {
   for (const std::string& word : argv_)
     argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  if (before_exec_) before_exec_();
   ::execvp(argv[0], argv.data());
   ::_exit(98);
 }

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -77,6 +78,8 @@ class Command {
   Command& closed(int number);
   Command& cwd(std::string directory);
   Command& deadline(milliseconds limit);
+  // Runs in the child, last before the execve: limits, signals, masks.
+  Command& before_exec(std::function<void()> action);
 
   [[nodiscard]] Process start() const;
   [[nodiscard]] Finished run() const { return start().finish(); }
@@ -89,6 +92,7 @@ class Command {
   std::optional<std::string> input_;
   std::vector<std::pair<int, int>> fds_;  // number, source; -1 closes
   std::string cwd_;
+  std::function<void()> before_exec_;
   milliseconds deadline_{30'000};
 };
 

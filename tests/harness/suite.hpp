@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 namespace harness {
 
@@ -13,6 +15,13 @@ void skip(const std::string& reason);
 
 inline bool is_root() {
   return ::geteuid() == 0;
+}
+
+// How often a test repeats what it does: MAYFLY_TEST_FULL=1 asks for all that was promised, which
+// may take minutes.
+inline int repeats(int usual, int full) {
+  const char* value = std::getenv("MAYFLY_TEST_FULL");
+  return value != nullptr && std::string_view(value) == "1" ? full : usual;
 }
 
 }  // namespace harness

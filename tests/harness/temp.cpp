@@ -51,6 +51,12 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
+bool write_file(const std::string& path, const std::string& content) {
+  std::ofstream out(path, std::ios::binary | std::ios::in);
+  out << content << std::flush;
+  return out.good();
+}
+
 bool exists(const std::string& path) {
   struct stat ignored;
   return ::lstat(path.c_str(), &ignored) == 0;

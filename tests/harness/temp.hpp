@@ -27,6 +27,8 @@ class TempDir {
 
 // The whole file; the test fails if it cannot be read.
 [[nodiscard]] std::string read_file(const std::string& path);
+// Writes to a file that is there. False: it cannot be.
+[[nodiscard]] bool write_file(const std::string& path, const std::string& content);
 [[nodiscard]] bool exists(const std::string& path);  // a dangling link exists, too
 
 }  // namespace harness

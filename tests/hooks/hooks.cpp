@@ -15,6 +15,9 @@ TestHooks TestHooks::from_environment() {
   if (const char* text = std::getenv("MAYFLY_TEST_FAULT")) {
     hooks.failing = static_cast<Step>(std::strtoul(text, nullptr, 10));
   }
+  if (const char* text = std::getenv("MAYFLY_TEST_SHARED")) {
+    hooks.shared = std::strtoull(text, nullptr, 10);
+  }
   return hooks;
 }
 

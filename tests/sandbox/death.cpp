@@ -17,7 +17,7 @@ namespace {
 constexpr milliseconds kGoneWithin{1000};
 
 // Kills the supervisor `after` its start and returns what is alive a second later.
-std::vector<pid_t> survivors(milliseconds after) {
+std::vector<pid_t> survivors(std::chrono::microseconds after) {
   const std::string marker = new_marker();
   const Run doomed({"--ttl", "20s"}, {kProbe, "crowd", marker});
   Process process = doomed.command.start();
@@ -34,9 +34,11 @@ std::vector<pid_t> survivors(milliseconds after) {
 
 TEST_CASE("the supervisor killed while it starts a sandbox leaves no process and no mount") {
   const std::size_t mounts = mount_count();
-  for (int i = 0; i < 80; ++i) {
+  // A start takes some milliseconds: from its first to long after its last, in steps of 50 us.
+  const int kills = repeats(100, 1000);
+  for (int i = 0; i < kills; ++i) {
     CAPTURE(i);
-    CHECK(survivors(milliseconds(i / 4)).empty());
+    CHECK(survivors(std::chrono::microseconds(20'000 * i / kills)).empty());
   }
   CHECK(mount_count() == mounts);
 }
@@ -46,6 +48,19 @@ TEST_CASE("the supervisor killed while the task runs leaves no process and no mo
   for (const int after : {60, 90, 150, 300})
     CHECK(survivors(milliseconds(after)).empty());
   CHECK(mount_count() == mounts);
+}
+
+TEST_CASE("the supervisor killed while init is stopped: init need not run to die of it") {
+  const std::string marker = new_marker();
+  const Run doomed({"--ttl", "20s"}, {kProbe, "crowd", marker});
+  Process process = doomed.command.start();
+  process.await_output("ready");
+  const std::vector<pid_t> below = descendants(process.pid());
+  REQUIRE_FALSE(below.empty());
+  REQUIRE(::kill(below.front(), SIGSTOP) == 0);
+  process.send(SIGKILL);
+  CHECK_FALSE(process.finish().timed_out);
+  CHECK(within(kGoneWithin, [&] { return processes_with(marker).empty(); }));
 }
 
 TEST_CASE("init killed from outside ends the sandbox, and the result says that it was lost") {

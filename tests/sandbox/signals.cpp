@@ -1,6 +1,8 @@
 // Signals to the supervisor, from its caller or because its caller has died; signals inside.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "harness/host.hpp"
@@ -8,6 +10,21 @@
 #include "harness/suite.hpp"
 
 using namespace harness;
+
+namespace {
+
+// How many results came out of a status pipe that everybody else has closed.
+int results_in(const Fd& pipe) {
+  std::string text(65536, '\0');
+  const ssize_t size = ::read(pipe.get(), text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  int results = 0;
+  for (const std::string& line : lines(text))
+    results += nlohmann::json::parse(line).at("ev") == "result";
+  return results;
+}
+
+}  // namespace
 
 TEST_CASE("TERM, INT, HUP, QUIT, USR1, USR2 and WINCH to us reach the task") {
   for (const auto& [signal, signal_name] : {std::pair{SIGTERM, "TERM"},
@@ -165,7 +182,7 @@ TEST_CASE("--keep-running outlives its caller") {
                        "run",
                        "--keep-running",
                        "--ttl",
-                       "2s",
+                       "4s",
                        "--grace",
                        "0",
                        "--",
@@ -178,23 +195,34 @@ TEST_CASE("--keep-running outlives its caller") {
   caller.send(SIGKILL);
   std::this_thread::sleep_for(milliseconds(700));
   CHECK_FALSE(processes_with(marker).empty());
-  CHECK(within(milliseconds(4000), [&] { return processes_with(marker).empty(); }));
+  CHECK(within(milliseconds(8000), [&] { return processes_with(marker).empty(); }));
 }
 
 TEST_CASE("cancel against natural exit: one result, code and reason agree") {
-  for (int i = 0; i < 60; ++i) {
-    const Run raced({"--grace", "0"}, {"/bin/sleep", "0.03"});
+  int naturals = 0, cancels = 0;
+  std::chrono::microseconds delay{20'000};  // from our start; it follows the machine's pace
+  for (int i = 0; i < repeats(300, 1000); ++i) {
+    Pipe status = make_pipe();
+    Run raced({"--grace", "0", "--status-fd", "9"}, {"/bin/sleep", "0.01"});
+    raced.command.fd(9, status.write.get());
     Process process = raced.command.start();
-    std::this_thread::sleep_for(milliseconds(20 + i % 40));
+    status.write.reset();
+    std::this_thread::sleep_for(delay);
     ::kill(process.pid(), SIGTERM);  // it may be a zombie already: no reaped pid is signalled
     const Ended ended = raced.end(std::move(process));
     CAPTURE(i);
     CAPTURE(ended.err);
-    if (ended.signal == SIGTERM) continue;  // before it had its handlers: nothing was made yet
     CAPTURE(ended.reason());
     const bool natural = ended.reason() == "exited" && ended.code == 0;
+    delay = natural ? delay * 15 / 16 : delay + delay / 16;
+    if (ended.signal == SIGTERM) continue;  // before it had its handlers: nothing was made yet
     const bool cancelled = ended.reason() == "cancelled" && ended.code == 128 + SIGTERM;
     CHECK((natural || cancelled));
     CHECK(ended.result.value("code", -1) == ended.code);
+    CHECK(results_in(status.read) == 1);
+    naturals += natural;
+    cancels += cancelled;
   }
+  CHECK(naturals > 0);
+  CHECK(cancels > 0);
 }

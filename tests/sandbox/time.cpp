@@ -75,16 +75,16 @@ TEST_CASE("the end of the main process ends descendants that fled or ignore sign
 
 TEST_CASE("the TTL holds while the supervisor is stopped: the processes die on time") {
   const std::string marker = new_marker();
-  const Run held({"--ttl", "800ms", "--grace", "0"}, {kProbe, "hold", marker});
+  const Run held({"--ttl", "1500ms", "--grace", "0"}, {kProbe, "hold", marker});
+  const auto before_start = Clock::now();
   Process process = held.command.start();
   process.await_output("ready");
   process.send(SIGSTOP);
-  const auto stopped = Clock::now();
-  CHECK(within(milliseconds(800) + kLate, [&] {
+  CHECK(within(milliseconds(1500) + kLate, [&] {
     const auto alive = processes_with(marker);  // the supervisor itself carries it, too
     return alive == std::vector<pid_t>{process.pid()};
   }));
-  CHECK(Clock::now() - stopped >= milliseconds(200));
+  CHECK(Clock::now() - before_start >= milliseconds(1500));
   process.send(SIGCONT);
   const Ended ended = held.end(std::move(process));
   CHECK(ended.code == 124);
@@ -110,4 +110,25 @@ TEST_CASE("the TTL holds while the task is stopped") {
   CHECK(ended.code == 124);
   CHECK(ended.reason() == "ttl");
   CHECK(ended.exited_after < milliseconds(500) + kLate);
+}
+
+TEST_CASE("the TTL holds while everything inside is frozen") {
+  const std::string marker = new_marker();
+  const Run held({"--ttl", "1s", "--grace", "0"}, {kProbe, "crowd", marker});
+  Process process = held.command.start();
+  process.await_output("ready");
+  const std::string cgroup = cgroup_of(init_of(process.pid()));
+  // Without a cgroup of its own there is nothing that could freeze a sandbox.
+  if (contains(cgroup, "/mayfly-")) {
+    REQUIRE(write_file(cgroup + "/cgroup.freeze", "1"));
+    REQUIRE(within(milliseconds(500),
+                   [&] { return contains(read_file(cgroup + "/cgroup.events"), "frozen 1"); }));
+  }
+  const Ended ended = held.end(std::move(process));
+  CHECK(ended.code == 124);
+  CHECK(ended.reason() == "ttl");
+  CHECK(ended.exited_after < milliseconds(1000) + kLate);
+  CHECK(ended.result.value("clean", false));
+  CHECK(processes_with(marker).empty());
+  if (contains(cgroup, "/mayfly-")) CHECK_FALSE(exists(cgroup));
 }

@@ -102,7 +102,8 @@ TEST_CASE("the process table holds init and the task, and nothing of the host") 
   REQUIRE(ended.code == 0);
   CAPTURE(ended.out);
   CHECK(lines(ended.out).size() == 2);
-  CHECK(value_of(ended.out, "1").starts_with("S"));
+  // init is there, alive and not stopped; whether it sleeps or runs at this moment is chance.
+  CHECK(contains("SRD", value_of(ended.out, "1").substr(0, 1)));
 }
 
 TEST_CASE("the task has no controlling terminal and leads its own session") {

@@ -1,0 +1,244 @@
+// Wrong requests: each is refused before anything starts, with words that name what is wrong. And
+// requests that only look wrong.
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include "harness/host.hpp"
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+
+namespace {
+
+struct Wrong {
+  Words options;
+  const char* words;  // of the message, which is one line and maybe a hint
+};
+
+void check_refused(const Wrong& wrong) {
+  CAPTURE(joined(wrong.options));
+  const Ended ended = sh("echo started", wrong.options);
+  CAPTURE(ended.err);
+  CHECK(ended.code == 125);
+  CHECK(ended.out.empty());
+  CHECK(ended.err.starts_with("mayfly: cannot "));
+  CHECK(contains(ended.err, wrong.words));
+  const std::size_t said = lines(ended.err).size();
+  CHECK((said == 1 || (said == 2 && lines(ended.err)[1].starts_with("hint: "))));
+}
+
+// `count` times the words that `make` gives for a number.
+template <class Make>
+Words many(int count, Make make) {
+  Words words;
+  for (int i = 0; i < count; ++i) {
+    const Words more = make(i);
+    words.insert(words.end(), more.begin(), more.end());
+  }
+  return words;
+}
+
+// The kernel lets a quarter of this be arguments, and at most 6 MiB.
+void raise_stack_limit() {
+  const rlimit limit = {64u << 20, 64u << 20};
+  ::setrlimit(RLIMIT_STACK, &limit);
+}
+
+}  // namespace
+
+TEST_CASE("durations, sizes and numbers that are none: the message shows what was read") {
+  for (const Wrong& wrong : {
+           Wrong{{"--ttl", "10x"}, "10x as a duration: x is not a unit (--ttl)"},
+           {{"--ttl", "-1"}, "-1 as a duration: a sign is not allowed (--ttl)"},
+           {{"--ttl", ""}, "'' as a duration: it is empty"},
+           {{"--ttl", "1\n0"}, "1\\x0a0 as a duration"},
+           {{"--ttl", "99999999999999999999"}, "it is more than 9223372036s"},
+           {{"--grace", "-1"}, "-1 as a duration"},
+           {{"--layer-size", "10x"}, "10x as a size: x is not a unit"},
+           {{"--layer-size", "-1"}, "-1 as a size: a sign is not allowed"},
+           {{"--layer-size", "99999999999T"}, "it is more than 9223372036854775807 bytes"},
+           {{"--layer-inodes", "-1"}, "-1 as a number: a sign is not allowed"},
+           {{"--tmpfs", "/x:size=10x"}, "10x as a size"},
+           {{"--tmpfs", "/x:mode=9"}, "9 is not an octal digit"},
+           {{"--dir", "/x:-1"}, "-1 as a mode"},
+           {{"--pids", "99999999999999999999"}, "it is more than 2147483647"},
+           {{"--pids", "0"}, "it is not from 1 to"},
+           {{"--status-fd", "-1"}, "-1 as a number"},
+           {{"--status-fd", "99999999999"}, "it is more than 2147483647"},
+           {{"--umask", "99"}, "9 is not an octal digit"},
+       })
+    check_refused(wrong);
+}
+
+TEST_CASE("unknown options, options without their argument, arguments without an option") {
+  for (const Wrong& wrong : {
+           Wrong{{"--no-such-option"}, "unknown option --no-such-option"},
+           {{"--tll", "5s"}, "unknown option --tll"},
+           {{"--tt", "5s"}, "unknown option --tt"},  // no abbreviations
+           {{"-Z"}, "unknown option -Z"},
+           {{"--quiet=yes"}, "--quiet takes no argument"},
+       })
+    check_refused(wrong);
+  const Finished last = Command({mayfly_path(), "run", "--ttl"}).run();
+  CHECK(last.code == 125);
+  CHECK(contains(last.err, "--ttl needs an argument: "));
+}
+
+TEST_CASE("paths of the wrong kind are refused by name: directories, files, what is no device") {
+  const TempDir host;
+  const std::string file = host.file("file", "x");
+  for (const Wrong& wrong : {
+           Wrong{{"--file", "/x=@" + host.path()}, "Is a directory (EISDIR)"},
+           {{"--stdin", host.path()}, "it is a directory"},
+           {{"--env-file", host.path()}, "Is a directory (EISDIR)"},
+           {{"--env-file", "/no/such/file"}, "/no/such/file"},
+           {{"--root", file}, "Not a directory (ENOTDIR)"},
+           {{"--result", host.path()}, "it is a directory"},
+           {{"--result", host / "no/such/place"}, "No such file or directory (ENOENT)"},
+           {{"--device", host.path()}, "as a device: it is none"},
+           {{"--device", file}, "as a device: it is none"},
+           {{"--ro", file + "/below"}, "Not a directory (ENOTDIR)"},
+           {{"--ro", ""}, "'' as a path: it is empty"},
+       })
+    check_refused(wrong);
+}
+
+TEST_CASE("what the caller may not read is refused by name") {
+  if (is_root()) return;  // there is nothing that root may not read
+  const TempDir host;
+  const std::string closed = host.file("closed", "x", 0000);
+  for (const Wrong& wrong : {
+           Wrong{{"--file", "/x=@" + closed}, "Permission denied (EACCES)"},
+           {{"--stdin", closed}, "Permission denied (EACCES)"},
+           {{"--env-file", closed}, "Permission denied (EACCES)"},
+           {{"--ro", "/root/something"}, "Permission denied (EACCES)"},
+       })
+    check_refused(wrong);
+}
+
+TEST_CASE("names with a newline or with bytes that are no UTF-8 are shown so that one can see it") {
+  for (const Wrong& wrong : {
+           Wrong{{"--name", "a\nb"}, "use a\\x0ab as a sandbox name"},
+           {{"--name", "a\xff"}, "use a\\xff as a sandbox name"},
+           {{"--hostname", "a\nb"}, "use a\\x0ab as a host name"},
+           {{"--label", "a\n=b"}, "use a\\x0a as a label"},
+           {{"--label", "a=\xff"}, "its value is not UTF-8"},
+           {{"--user", "ro\not"}, "run as user ro\\x0aot"},
+           {{"--ro", "/no/such\nthing"}, "/no/such\\x0athing"},
+           {{"--ro", "/no/such\xff"}, "/no/such\\xff"},
+           {{"--chdir", "/a\nb"}, "start in /a\\x0ab"},
+       })
+    check_refused(wrong);
+  const Ended missing = run({}, {"no\nsuch\xff"});
+  CHECK(missing.code == 127);
+  CHECK(contains(missing.err, "run no\\x0asuch\\xff in the sandbox"));
+}
+
+TEST_CASE("a path with a newline and bytes that are no UTF-8 works as any other") {
+  const TempDir host;
+  const std::string odd = "line\nbreak \xff\xfe:=\\";
+  host.file(odd + "/file", "content");
+  std::string escaped;
+  for (const char c : host / odd) {
+    if (c == ':' || c == '=' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  Run shown(
+      {"--ro", escaped, "--cow", escaped + ":/work", "--label", "odd=é\n"},
+      {"/bin/sh", "-c", "cat \"$0/file\"; echo more >> /work/file; cat /work/file", host / odd});
+  const Ended ended = shown.end();
+  CAPTURE(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.out == "contentcontentmore\n");
+  CHECK(ended.result.at("labels").at("odd") == "é\n");
+}
+
+TEST_CASE("arguments and environment beyond 2 MiB arrive; what the kernel cannot take is refused") {
+  const std::string long_word(100'000, 'x');
+  const auto count_words = [&](int count) {
+    Words task = {"/bin/sh", "-c", "echo $#", "sh"};
+    for (int i = 0; i < count; ++i)
+      task.push_back(long_word);
+    Run run({}, task);
+    run.command.before_exec(raise_stack_limit);
+    return run.end();
+  };
+  for (const int count : {20, 30, 58}) {  // 2, 3 and 5.8 MB
+    const Ended ended = count_words(count);
+    CAPTURE(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.out == std::to_string(count) + "\n");
+  }
+  // With --env the same bytes are in the program's own arguments first.
+  const auto with_variables = [&](int count, void (*before)()) {
+    Run run(many(count,
+                 [&](int i) {
+                   return Words{"--env", "V" + std::to_string(i) + "=" + long_word};
+                 }),
+            {"/bin/sh", "-c", "echo ${#V0}"});
+    if (before != nullptr) run.command.before_exec(before);
+    return run.end();
+  };
+  CHECK(with_variables(30, raise_stack_limit).out == "100000\n");
+
+  Run too_long({"--env-file", "0", "--env-file", "1", "--env-file", "2"}, {"/bin/true"});
+  for (int i = 0; i < 30; ++i) {
+    const std::string path = too_long.project() / std::to_string(i / 10);
+    const std::string others = i % 10 == 0 ? "" : read_file(path);
+    too_long.project().file(std::to_string(i / 10),
+                            others + "V" + std::to_string(i) + "=" + long_word + "\n");
+  }
+  too_long.command.before_exec([] {
+    const rlimit usual = {8u << 20, 8u << 20};
+    ::setrlimit(RLIMIT_STACK, &usual);
+  });
+  const Ended refused = too_long.end();
+  CAPTURE(refused.err);
+  CHECK(refused.code == 125);
+  CHECK(contains(refused.err, "the arguments and the environment together is"));
+  CHECK(contains(refused.err, "hint: "));
+
+  Run one_too_long({"--env-file", "variables"}, {"/bin/true"});
+  one_too_long.project().file("variables", "BIG=" + std::string(200'000, 'x') + "\n");
+  const Ended one = one_too_long.end();
+  CHECK(one.code == 125);
+  CHECK(contains(one.err, "the environment variable BIG is 200004 bytes long"));
+}
+
+TEST_CASE("100,000 words or options: in seconds they work, or are refused as too many") {
+  const auto timed = [](const Words& options, const Words& task) {
+    Run run(options, task);
+    run.command.before_exec(raise_stack_limit);
+    const Ended ended = run.end();
+    CAPTURE(ended.err);
+    CHECK_FALSE(ended.timed_out);
+    CHECK(ended.exited_after < milliseconds(10'000));
+    return ended;
+  };
+  Words task = {"/bin/sh", "-c", "echo $#", "sh"};
+  task.resize(task.size() + 100'000, "x");
+  CHECK(timed({}, task).out == "100000\n");
+  CHECK(timed(Words(100'000, "--linger"), {"/bin/echo", "hi"}).out == "hi\n");
+  CHECK(timed(many(50'000,
+                   [](int) {
+                     return Words{"--env", "A=1"};
+                   }),
+              {"/bin/echo", "hi"})
+            .out == "hi\n");
+
+  const auto check_too_many = [&](const std::string& option, const char* value, const char* words) {
+    CAPTURE(option);
+    const Ended ended = timed(many(50'000,
+                                   [&](int i) {
+                                     return Words{option, value + std::to_string(i) + "=1"};
+                                   }),
+                              {"/bin/echo", "hi"});
+    CHECK(ended.code == 125);
+    CHECK(ended.out.empty());
+    CHECK(contains(ended.err, words));
+  };
+  check_too_many("--env", "V", "more than 10000 environment variables");
+  check_too_many("--label", "l", "more than 100 labels");
+  check_too_many("--file", "/f", "50001 paths inside");
+}
