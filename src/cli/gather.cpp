@@ -63,10 +63,11 @@ Result<void> look_at_trees(const spec::Spec& spec, host::HostFacts& facts) {
 
 }  // namespace
 
-Result<host::HostFacts> gather_facts(spec::Spec& spec) {
+Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& working_dir) {
   TRY(spec::validate(spec));
   host::HostFacts facts = TRY(host::gather(
-      spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller));
+      spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller,
+      working_dir));
   TRY(look_at_root(spec, facts));
   TRY(look_at_project(spec, facts));
   TRY(look_at_entries(spec, facts));
