@@ -15,7 +15,7 @@ namespace {
 
 Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.root != spec::RootKind::Directory) return {};
-  host::SourceFact root = TRY(host::inspect_source(spec.root_dir, host::Sockets::Ignored));
+  host::SourceFact root = TRY(host::inspect_source(spec.root_dir));
   if (root.kind != host::SourceFact::Kind::Directory) {
     return Error{.kind = ErrorKind::Usage,
                  .sys_errno = ENOTDIR,
@@ -31,7 +31,7 @@ Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.project_dir.empty()) return {};
   const plan::Project project = TRY(plan::choose_project(spec, facts));
   if (project.dir.empty()) return {};
-  facts.sources.push_back(TRY(host::inspect_source(project.dir, host::Sockets::Ignored)));
+  facts.sources.push_back(TRY(host::inspect_source(project.dir)));
   return {};
 }
 
@@ -43,10 +43,14 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
       entry.source.clear();
       continue;
     }
-    // A copy-on-write view makes no socket work that lies in it.
-    const bool cow = entry.kind == spec::FsKind::Cow;
-    facts.sources.push_back(TRY(
-        host::inspect_source(entry.source, cow ? host::Sockets::Ignored : host::Sockets::Found)));
+    host::SourceFact fact = TRY(host::inspect_source(entry.source));
+    // An overlay makes no socket work that lies in it: only a live bind can.
+    const bool is_dir = fact.kind == host::SourceFact::Kind::Directory;
+    const bool live =
+        entry.kind == spec::FsKind::Rw ||
+        (entry.kind == spec::FsKind::Ro && host::has_mounts_below(facts.mounts, fact.real));
+    if (is_dir && live) fact.socket = host::socket_in(entry.source);
+    facts.sources.push_back(std::move(fact));
   }
   return {};
 }

@@ -43,11 +43,14 @@ TEST_CASE("a start asks for nothing twice") {
   CHECK(count(calls, "fstatfs(1,") == 1);  // a regular file: is it one of the kernel's handles?
   CHECK(count(calls, "getppid(") == 2);    // before and after the caller's pidfd
   // Only a file of /proc that comes in pieces is read to an empty read: the table of mounts.
-  const auto is_empty_read = [](const std::string& call) {
-    return call.starts_with("read(") && call.ends_with(" = 0") &&
-           !call.ends_with(", \"\", 4096) = 0");  // nothing but an end: an empty file
-  };
-  CHECK(std::count_if(calls.begin(), calls.end(), is_empty_read) == 1);
+  std::size_t empty_reads = 0;
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    const bool again = calls[i].starts_with("read(") && calls[i - 1].starts_with("read(");
+    empty_reads += again && calls[i].ends_with(" = 0");
+  }
+  CHECK(empty_reads == 1);
+  // What is shown by an overlay is not searched for sockets, which are dead in it.
+  CHECK(count(calls, "openat(AT_FDCWD, \"" + targets_path() + "\", O_RDONLY|") == 0);
   // /usr and /etc are never empty: nobody lists them to find out.
   for (const char* never : {"openat(AT_FDCWD, \"/usr\"", "openat(AT_FDCWD, \"/etc\""}) {
     CAPTURE(never);
