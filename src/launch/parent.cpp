@@ -283,7 +283,11 @@ class Launch {
     if (request_.facts != nullptr) {
       return refused_namespaces(error, host::look_around(*request_.facts));
     }
-    return step_error(plan_, Message{.step = Step::Clone, .error = error});
+    return failure(Step::Clone, error);
+  }
+
+  [[nodiscard]] Error failure(Step step, int error) const {
+    return step_error(plan_, Message{.step = step, .error = error});
   }
 
   // Whether the child has ended, or is about to: it waits for nothing but us, so it need not be

@@ -431,7 +431,8 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   add_base(base, plan.ids);
   const std::vector<std::string> points = skeleton_points(view.project, facts);
   plan.mounts.reserve(20 + spec.fs.size());
-  plan.seals.reserve(std::size(kMasked) + std::size(kReadOnlyDirs));
+  plan.seals.reserve(std::size(kMasked) + std::size(kMaskedForRoot) + std::size(kReadOnly) +
+                     std::size(kReadOnlyForRoot));
   switch (spec.root) {
     case spec::RootKind::Host:
       add_host_root(facts, view, std::move(base), points, plan);

@@ -50,7 +50,9 @@ TEST_CASE("a start asks for nothing twice") {
   }
   CHECK(empty_reads == 1);
   // What is shown by an overlay is not searched for sockets, which are dead in it.
-  CHECK(count(calls, "openat(AT_FDCWD, \"" + targets_path() + "\", O_RDONLY|") == 0);
+  for (const std::string& call : calls) {
+    CHECK_FALSE((contains(call, "\"" + targets_path() + "\"") && contains(call, "O_DIRECTORY")));
+  }
   // /usr and /etc are never empty: nobody lists them to find out.
   for (const char* never : {"openat(AT_FDCWD, \"/usr\"", "openat(AT_FDCWD, \"/etc\""}) {
     CAPTURE(never);
