@@ -15,7 +15,7 @@ namespace {
 
 Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.root != spec::RootKind::Directory) return {};
-  host::SourceFact root = TRY(host::inspect_source(spec.root_dir, host::Sockets::Ignored));
+  host::SourceFact root = TRY(host::inspect_source(spec.root_dir));
   if (root.kind != host::SourceFact::Kind::Directory) {
     return Error{.kind = ErrorKind::Usage,
                  .sys_errno = ENOTDIR,
@@ -31,7 +31,7 @@ Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.project_dir.empty()) return {};
   const plan::Project project = TRY(plan::choose_project(spec, facts));
   if (project.dir.empty()) return {};
-  facts.sources.push_back(TRY(host::inspect_source(project.dir, host::Sockets::Ignored)));
+  facts.sources.push_back(TRY(host::inspect_source(project.dir)));
   return {};
 }
 
@@ -43,15 +43,18 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
       entry.source.clear();
       continue;
     }
-    // A copy-on-write view makes no socket work that lies in it.
-    const bool cow = entry.kind == spec::FsKind::Cow;
-    host::SourceFact source = TRY(
-        host::inspect_source(entry.source, cow ? host::Sockets::Ignored : host::Sockets::Found));
-    if (entry.kind == spec::FsKind::Device && source.kind != host::SourceFact::Kind::Device) {
+    host::SourceFact fact = TRY(host::inspect_source(entry.source));
+    if (entry.kind == spec::FsKind::Device && fact.kind != host::SourceFact::Kind::Device) {
       return usage_error("show " + shown(entry.source) + " as a device: it is none",
                          "--ro and --rw show files and directories");
     }
-    facts.sources.push_back(std::move(source));
+    // An overlay makes no socket work that lies in it: only a live bind can.
+    const bool is_dir = fact.kind == host::SourceFact::Kind::Directory;
+    const bool live =
+        entry.kind == spec::FsKind::Rw ||
+        (entry.kind == spec::FsKind::Ro && host::has_mounts_below(facts.mounts, fact.real));
+    if (is_dir && live) fact.socket = host::socket_in(entry.source);
+    facts.sources.push_back(std::move(fact));
   }
   return {};
 }
@@ -68,10 +71,11 @@ Result<void> look_at_trees(const spec::Spec& spec, host::HostFacts& facts) {
 
 }  // namespace
 
-Result<host::HostFacts> gather_facts(spec::Spec& spec) {
+Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& working_dir) {
   TRY(spec::validate(spec));
   host::HostFacts facts = TRY(host::gather(
-      spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller));
+      spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller,
+      working_dir));
   TRY(look_at_root(spec, facts));
   TRY(look_at_project(spec, facts));
   TRY(look_at_entries(spec, facts));

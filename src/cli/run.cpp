@@ -21,11 +21,11 @@ namespace {
 
 using supervise::Outcome;
 
-Outcome attempt(spec::Spec spec, const supervise::Beginning& beginning,
-                report::Reporter& reporter) {
-  Result<host::HostFacts> facts = gather_facts(spec);
+Outcome attempt(const Request& request, report::Reporter& reporter) {
+  spec::Spec spec = request.spec;
+  Result<host::HostFacts> facts = gather_facts(spec, request.working_dir);
   if (facts) {
-    return supervise::run(spec, *facts, caller_environment(), beginning, reporter);
+    return supervise::run(spec, *facts, caller_environment(), *request.beginning, reporter);
   }
   Outcome outcome = supervise::never_started(spec, std::move(facts).error());
   reporter.ended(outcome);
@@ -53,7 +53,7 @@ int run(const Request& request) {
   const Result<void> opened =
       reporter.open({.status_fd = spec.status_fd, .result_file = spec.result_file});
   if (!opened) return refuse_run(request, opened.error());
-  const Outcome outcome = attempt(spec, *request.beginning, reporter);
+  const Outcome outcome = attempt(request, reporter);
   std::string text;
   if (!spec.quiet) text = ending_text(spec, outcome, host_view(request));
   // Whoever asked for a result must not take its absence for success.

@@ -1,5 +1,6 @@
 #include "host/accounts.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -56,7 +57,8 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
 
 std::vector<PasswdEntry> parse_passwd(std::string_view text) {
   std::vector<PasswdEntry> entries;
-  entries.reserve(text.size() / 45);  // a usual line; a fresh page costs more than the guess
+  // A fresh page costs more than counting.
+  entries.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   for_each_line(text, [&](std::string_view line) {
     std::array<std::string_view, 7> field;  // name password uid gid comment home shell
     if (!fields_of(line, field) || field[0].empty()) return;
@@ -73,7 +75,7 @@ std::vector<PasswdEntry> parse_passwd(std::string_view text) {
 
 std::vector<GroupEntry> parse_group(std::string_view text) {
   std::vector<GroupEntry> entries;
-  entries.reserve(text.size() / 15);
+  entries.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   for_each_line(text, [&](std::string_view line) {
     std::array<std::string_view, 4> field;  // name password gid members
     if (!fields_of(line, field) || field[0].empty()) return;

@@ -13,6 +13,7 @@
 
 #include "base/text.hpp"
 #include "host/accounts.hpp"
+#include "sys/entries.hpp"
 #include "sys/files.hpp"
 
 namespace mayfly::host {
@@ -35,6 +36,12 @@ Result<bool> owns_all_ids(std::string& buffer) {
   constexpr std::uint64_t kNeeded = 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_SYS_ADMIN;
   if ((effective_capabilities() & kNeeded) != kNeeded) return false;
   for (const char* map : {"/proc/self/uid_map", "/proc/self/gid_map"}) {
+    // A usual map is one line, which the first read gives; what it gives of a longer one ends with
+    // a line, too, and only where those do not suffice the rest is asked for.
+    const Fd file = TRY(sys::openat(AT_FDCWD, map, O_RDONLY | O_NOCTTY));
+    buffer.resize(4096);
+    const std::size_t got = TRY(sys::read(file, {buffer.data(), buffer.size()}, map));
+    if (map_covers({buffer.data(), got}, kFirstThrowaway, kLastThrowaway)) continue;
     const auto text = TRY(sys::read_whole_file(AT_FDCWD, map, buffer, kMostProcBytes));
     if (!map_covers(text, kFirstThrowaway, kLastThrowaway)) return false;
   }
@@ -113,9 +120,6 @@ Result<void> read_ids(HostFacts& facts, std::string& buffer) {
 }
 
 void read_places(HostFacts& facts) {
-  auto working_dir = sys::getcwd();
-  if (working_dir) facts.working_dir = std::move(*working_dir);
-
   const char* env_home = std::getenv("HOME");
   const PasswdEntry* caller = find_user(facts.passwd, facts.uid);
   const bool has_env_home = env_home != nullptr && env_home[0] == '/';

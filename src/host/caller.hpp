@@ -14,7 +14,7 @@ namespace mayfly::host {
 // uid, gid, groups, owns_all_ids and stack_bytes. `buffer` is for the files read on the way.
 [[nodiscard]] Result<void> read_ids(HostFacts& facts, std::string& buffer);
 
-// working_dir, home, env_home and work_tree; needs uid and passwd.
+// home, env_home and work_tree; needs working_dir, uid and passwd.
 void read_places(HostFacts& facts);
 
 // Where the registry lives (DESIGN 11), from the caller's uid and XDG_RUNTIME_DIR (null: unset).

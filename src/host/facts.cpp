@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "base/fd.hpp"
@@ -29,6 +30,15 @@ constexpr std::size_t kMostProcBytes = 1u << 20;
 constexpr std::array kTopNames = {"usr",   "bin",    "sbin", "lib", "lib32",
                                   "lib64", "libx32", "etc",  "opt"};
 
+// The one of them that often holds nothing, and then needs no mount.
+constexpr std::string_view kOftenEmpty = "opt";
+
+// What cannot be listed (EACCES) may hold something.
+Result<bool> is_empty(const std::string& path) {
+  const auto directory = sys::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
+  return directory && TRY(sys::DirectoryReader(*directory, path).next()).name == nullptr;
+}
+
 Result<std::vector<TopEntry>> top_entries() {
   std::vector<TopEntry> top;
   for (const char* name : kTopNames) {
@@ -40,20 +50,19 @@ Result<std::vector<TopEntry>> top_entries() {
     }
     if (link.error().sys_errno == ENOENT) continue;
     if (link.error().sys_errno != EINVAL) return std::move(link).error();
-    // It is no link. What cannot be listed (EACCES) may hold something, so it is not empty; what is
-    // neither link nor directory (ENOTDIR) is not shown.
-    const auto directory = sys::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
-    if (!directory && directory.error().sys_errno == ENOTDIR) continue;
-    const bool empty =
-        directory && TRY(sys::DirectoryReader(*directory, path).next()).name == nullptr;
+    // It is no link. What is neither link nor directory is not shown.
+    const auto info = TRY(sys::lookup(AT_FDCWD, path.c_str()));
+    if (!info || info->type != sys::FileType::Directory) continue;
+    const bool empty = name == kOftenEmpty && TRY(is_empty(path));
     top.push_back({.name = name, .kind = TopEntry::Kind::Directory, .link = {}, .empty = empty});
   }
   return top;
 }
 
-// A file that may be missing: then it is empty.
+// A file that may be missing: then it is empty. A regular one, or /proc/self/cgroup, which is a
+// single record.
 Result<std::string_view> read_optional(const char* path, std::string& buffer, std::size_t most) {
-  auto text = sys::read_whole_file(AT_FDCWD, path, buffer, most);
+  auto text = sys::read_whole_file(AT_FDCWD, path, buffer, most, sys::FileEnd::ShortRead);
   if (!text && text.error().sys_errno == ENOENT) return std::string_view();
   return text;
 }
@@ -69,10 +78,11 @@ Result<std::vector<MountPoint>> mount_table(std::string& buffer) {
   return parse_mountinfo(*text);
 }
 
-Result<void> read_accounts(HostFacts& facts, std::string& buffer) {
+Result<void> read_accounts(HostFacts& facts, EtcCheck etc, std::string& buffer) {
   facts.passwd = parse_passwd(TRY(read_optional("/etc/passwd", buffer, kMostAccountBytes)));
   facts.group = parse_group(TRY(read_optional("/etc/group", buffer, kMostAccountBytes)));
-  if (!facts.owns_all_ids) return {};
+  // Only a throwaway range must keep clear of these.
+  if (!facts.owns_all_ids || etc == EtcCheck::ForHostIds) return {};
   for (const char* path : {"/etc/subuid", "/etc/subgid"}) {
     const auto ranges = parse_subordinate(TRY(read_optional(path, buffer, kMostAccountBytes)));
     facts.subordinate.insert(facts.subordinate.end(), ranges.begin(), ranges.end());
@@ -99,13 +109,17 @@ int landlock_abi() {
 
 }  // namespace
 
-Result<HostFacts> gather(EtcCheck etc) {
+Result<HostFacts> gather(EtcCheck etc, std::optional<std::string> working_dir) {
   HostFacts facts;
   std::string buffer;
   facts.mounts = TRY(mount_table(buffer));
   facts.cgroup = TRY(cgroup_facts(facts.mounts, buffer));
   TRY(read_ids(facts, buffer));
-  TRY(read_accounts(facts, buffer));
+  TRY(read_accounts(facts, etc, buffer));
+  if (!working_dir) {
+    if (auto found = sys::getcwd()) working_dir = *std::move(found);
+  }
+  facts.working_dir = std::move(working_dir).value_or(std::string());
   read_places(facts);
   facts.top = TRY(top_entries());
   const EtcScan scan = etc == EtcCheck::ForHostIds ? EtcScan::Whole : needed_scan(facts);

@@ -53,7 +53,7 @@ struct TopEntry {
   std::string name;  // "usr", "bin"
   Kind kind = Kind::Directory;
   std::string link;    // Symlink: where it points
-  bool empty = false;  // Directory: has no entry
+  bool empty = false;  // Directory: known to have no entry
   bool operator==(const TopEntry&) const = default;
 };
 
@@ -98,7 +98,9 @@ enum class EtcCheck {
 };
 
 // Reads the facts that a start needs. Fails only on what no start can do without (no /proc).
-[[nodiscard]] Result<HostFacts> gather(EtcCheck etc = EtcCheck::ForCaller);
+// working_dir: what sys::getcwd() said, empty if it failed, where the caller has asked already.
+[[nodiscard]] Result<HostFacts> gather(EtcCheck etc = EtcCheck::ForCaller,
+                                       std::optional<std::string> working_dir = std::nullopt);
 
 // True if some mount of the table lies strictly below `path`.
 [[nodiscard]] bool has_mounts_below(const std::vector<MountPoint>& mounts, const std::string& path);

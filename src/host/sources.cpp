@@ -60,7 +60,7 @@ SourceFact::Kind kind_of(mode_t mode) {
 
 }  // namespace
 
-Result<SourceFact> inspect_source(const std::string& path, Sockets sockets) {
+Result<SourceFact> inspect_source(const std::string& path) {
   const Fd source(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status = {};
   if (!source || ::fstat(source.get(), &status) != 0) {
@@ -72,9 +72,7 @@ Result<SourceFact> inspect_source(const std::string& path, Sockets sockets) {
   SourceFact fact{.path = path, .kind = kind_of(status.st_mode)};
   fact.real =
       TRY(sys::readlinkat(AT_FDCWD, ("/proc/self/fd/" + std::to_string(source.get())).c_str()));
-  if (sockets == Sockets::Ignored) return fact;
   if (fact.kind == SourceFact::Kind::Socket) fact.socket = path;
-  if (fact.kind == SourceFact::Kind::Directory) fact.socket = socket_in(path);
   return fact;
 }
 

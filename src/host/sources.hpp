@@ -18,10 +18,9 @@ struct SourceFact {
   bool operator==(const SourceFact&) const = default;
 };
 
-// Looks at one source. Errors: it does not exist, or the caller may not see it.
-enum class Sockets { Found, Ignored };
-[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path,
-                                                Sockets sockets = Sockets::Found);
+// Looks at one source; for sockets in a directory there is socket_in(). Errors: it does not exist,
+// or the caller may not see it.
+[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path);
 
 // A path without symbolic links, if it is one of these sources; else as it is.
 [[nodiscard]] const std::string& real_path(const std::vector<SourceFact>& sources,

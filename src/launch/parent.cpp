@@ -251,7 +251,11 @@ class Launch {
     header.msg_iovlen = 1;
     header.msg_control = control;
     header.msg_controllen = sizeof control;
-    const ssize_t size = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
+    ssize_t size = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
+    // The child went without reading all that we had sent. That is told once, before its last words.
+    if (size < 0 && errno == ECONNRESET) {
+      size = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
+    }
     const cmsghdr* rights = CMSG_FIRSTHDR(&header);
     if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
       received.descriptor = Fd(*reinterpret_cast<const int*>(CMSG_DATA(rights)));
@@ -285,7 +289,11 @@ class Launch {
     if (request_.facts != nullptr) {
       return refused_namespaces(error, host::look_around(*request_.facts));
     }
-    return step_error(plan_, Message{.step = Step::Clone, .error = error});
+    return failure(Step::Clone, error);
+  }
+
+  [[nodiscard]] Error failure(Step step, int error) const {
+    return step_error(plan_, Message{.step = step, .error = error});
   }
 
   // Whether the child has ended, or is about to: it waits for nothing but us, so it need not be

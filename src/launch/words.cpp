@@ -1,5 +1,7 @@
 // The words for each step that can fail: which path, and what to do about it.
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "base/text.hpp"
 #include "launch/launch.hpp"
@@ -212,8 +214,12 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
 
 Error refused_namespaces(int error, const host::Surroundings& around) {
   Error refused = step_error({}, Message{.step = Step::Clone, .error = error});
-  // A filter around us, as another mayfly's: its words are there already.
-  if (error == ENOSYS) return refused;
+  // Others are a filter around us, as another mayfly's, or a want of descriptors or memory: their
+  // words are there already.
+  constexpr int kRefusals[] = {EPERM, EACCES, ENOSPC, EUSERS, EINVAL};
+  if (std::find(std::begin(kRefusals), std::end(kRefusals), error) == std::end(kRefusals)) {
+    return refused;
+  }
   const bool exhausted = error == ENOSPC || error == EUSERS;
   const bool by_another = around.max_other_namespaces == 0 && around.max_user_namespaces != 0;
   const host::Cause cause = exhausted && by_another ? host::why_not_inside(error, around)

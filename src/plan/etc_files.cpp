@@ -37,12 +37,12 @@ class Lines {
  private:
   bool claim(std::string_view name) {
     if (std::find(names_.begin(), names_.end(), name) != names_.end()) return false;
-    names_.emplace_back(name);
+    names_.push_back(name);
     return true;
   }
 
   std::string text_;
-  std::vector<std::string> names_;
+  std::vector<std::string_view> names_;  // of the facts and the plan, which outlive this
 };
 
 bool is_host_name(std::string_view name) {

@@ -1,6 +1,7 @@
 #include "plan/root_view.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -20,8 +21,8 @@ std::string relative(const std::string& absolute) {
 // Directories of a skeleton, each made once and after its parents.
 class Skeleton {
  public:
-  Skeleton() { nodes_.reserve(40); }
-
+  // A vector that grows leaves touched pages behind.
+  explicit Skeleton(std::size_t usual) { nodes_.reserve(usual); }
   void dir(const std::string& path, unsigned mode = 0755, bool task_owned = false) {
     const std::size_t slash = path.rfind('/');
     if (slash != std::string::npos) parent(path.substr(0, slash));
@@ -165,7 +166,7 @@ void add_host_dir(const host::HostFacts& facts, const std::string& path, std::ve
 }
 
 std::vector<Node> etc_overlay_nodes(const host::HostFacts& facts, const RootView& view) {
-  Skeleton etc;
+  Skeleton etc(view.etc_files.size() + 2 * facts.etc_private.size());
   for (const Node& node : view.etc_files) {
     if (node.kind == Node::Kind::File) etc.add(node);
   }
@@ -426,11 +427,12 @@ std::vector<std::string> skeleton_points(const std::string& project, const host:
 
 Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, const RootView& view,
                        Plan& plan) {
-  plan.mounts.reserve(20);
-  plan.seals.reserve(16);
-  Skeleton base;
+  Skeleton base(40);
   add_base(base, plan.ids);
   const std::vector<std::string> points = skeleton_points(view.project, facts);
+  plan.mounts.reserve(20 + spec.fs.size());
+  plan.seals.reserve(std::size(kMasked) + std::size(kMaskedForRoot) + std::size(kReadOnly) +
+                     std::size(kReadOnlyForRoot));
   switch (spec.root) {
     case spec::RootKind::Host:
       add_host_root(facts, view, std::move(base), points, plan);

@@ -104,7 +104,8 @@ Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& s
   const int fd = kind.treatment == Treatment::Pass
                      ? source.fd
                      : TRY(relay_through_pipe(source.fd, source.number, stdio));
-  if (rules.own_ids) let_reopen(fd, source.number);
+  const bool is_pipe = kind.form == Form::Pipe || kind.treatment == Treatment::Relay;
+  if (rules.own_ids && is_pipe) let_reopen(fd, source.number);
   return fd;
 }
 
@@ -129,7 +130,7 @@ Kind classify(int fd, StdioRules rules) {
   if ((flags & O_PATH) != 0) return {"an O_PATH handle", Treatment::Refuse};
   switch (info.st_mode & S_IFMT) {
     case S_IFIFO:
-      return {"a pipe", Treatment::Pass};
+      return {"a pipe", Treatment::Pass, Form::Pipe};
     case S_IFSOCK:
       return {"a socket", Treatment::Pass};
     case S_IFCHR:

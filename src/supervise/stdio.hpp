@@ -20,9 +20,11 @@ enum class Treatment {
 };
 
 // What lies behind a descriptor, in words ("a directory"), and what is done with it.
+enum class Form { Pipe, Other };
 struct Kind {
   const char* words = "";
   Treatment treatment = Treatment::Refuse;
+  Form form = Form::Other;
 };
 
 struct StdioRules {

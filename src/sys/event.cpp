@@ -79,7 +79,12 @@ Result<std::optional<Received>> recvmsg(const Fd& socket, std::span<std::byte> i
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  const ssize_t got = ::recvmsg(socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  ssize_t got = ::recvmsg(socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  // The other side went without reading all that we had sent. That is told once, before what it had
+  // sent us.
+  if (got < 0 && errno == ECONNRESET) {
+    got = ::recvmsg(socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  }
   if (got < 0) {
     if (errno == EAGAIN || errno == EINTR) return std::optional<Received>();
     if (errno == ECONNRESET) return std::optional<Received>(std::in_place);

@@ -60,12 +60,11 @@ Result<Fd> openat(int dir, const char* path, int flags) {
 }
 
 Result<std::string_view> read_whole_file(int dir, const char* path, std::string& buffer,
-                                         std::size_t most) {
+                                         std::size_t most, FileEnd end) {
   constexpr std::size_t kFirst = 4096;
   const Fd file = TRY(openat(dir, path, O_RDONLY | O_NOCTTY));
   if (buffer.size() < kFirst) buffer.resize(kFirst);
   std::size_t size = 0;
-  // A short read does not mean the end: files of /proc come in pieces of a page.
   for (;;) {
     if (size == buffer.size()) buffer.resize(buffer.size() * 2);
     const ssize_t got =
@@ -77,6 +76,7 @@ Result<std::string_view> read_whole_file(int dir, const char* path, std::string&
       return failed(EFBIG, "read " + shown(path) + ", more than " + std::to_string(most) + " bytes",
                     call_on("read", path));
     }
+    if (end == FileEnd::ShortRead && size < buffer.size()) return {{buffer.data(), size}};
   }
 }
 

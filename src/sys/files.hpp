@@ -50,10 +50,16 @@ class DirectoryReader {
 
 [[nodiscard]] Result<Fd> openat(int dir, const char* path, int flags);
 
+// Where a file ends: files of /proc with more than one record come in pieces of a page, so only a
+// read that gives nothing tells. A regular file, and one of /proc that is a single record, gives
+// all that it is asked for: a short read is its last.
+enum class FileEnd { EmptyRead, ShortRead };
+
 // Reads to the end of the file into `buffer`, which grows as needed and can be used again for the
 // next file: what is returned points into it. More than `most` bytes is an error (EFBIG).
 [[nodiscard]] Result<std::string_view> read_whole_file(int dir, const char* path,
-                                                       std::string& buffer, std::size_t most);
+                                                       std::string& buffer, std::size_t most,
+                                                       FileEnd end = FileEnd::EmptyRead);
 
 [[nodiscard]] Result<std::string> readlinkat(int dir, const char* path);
 

@@ -230,8 +230,9 @@ TEST_CASE("a message that the protocol does not have ends init") {
   spawn.slot = launch::kMostSlots;
   CHECK(answer_to([&](Sandbox& s) { s.send(spawn, {m, n, n, n}); }) == "slot");
 
-  for (const std::uint32_t kind : {0u, 1u, 2u, 4u, 6u, 8u, 99u, 0xFFFFFFFFu}) {
-    message.kind = static_cast<Kind>(kind);
+  for (const Kind kind : {Kind::Go, Kind::Image, Kind::Ready, Kind::Failed, Kind::Started,
+                          Kind::Exited, Kind{0}, Kind{99}, Kind{0xFFFFFFFF}}) {
+    message.kind = kind;
     CHECK(answer_to([&](Sandbox& s) { s.send(message); }) == "kind");
   }
   message.kind = Kind::Signal;

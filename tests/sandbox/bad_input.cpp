@@ -154,7 +154,7 @@ TEST_CASE("a path with a newline and bytes that are no UTF-8 works as any other"
   CHECK(ended.result.at("labels").at("odd") == "é\n");
 }
 
-TEST_CASE("arguments and environment beyond 2 MiB arrive; what the kernel cannot take is refused") {
+TEST_CASE("arguments and environment beyond 2 MiB arrive, what the kernel cannot take is refused") {
   const std::string long_word(100'000, 'x');
   const auto count_words = [&](int count) {
     Words task = {"/bin/sh", "-c", "echo $#", "sh"};

@@ -75,8 +75,10 @@ TEST_CASE("registry: the runtime directory is made private, and judged") {
                         "cannot use the runtime directory " + (top / "open") +
                         ": others may enter it | " + "chmod 700 " + (top / "open") + "\n" +
                         "cannot make the directory " + none + ": mkdir(" + none +
-                        "): No such file or directory (ENOENT) | set XDG_RUNTIME_DIR to a "
-                        "directory that you can write to, or unset it");
+                        "): No such file or directory (ENOENT) | " +
+                        (user == 0 ? "make " + (top / "none") + " a directory that can be written to"
+                                   : "set XDG_RUNTIME_DIR to a directory that you can write to, or "
+                                     "unset it"));
   }
 }
 
