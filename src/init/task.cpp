@@ -18,9 +18,25 @@ using launch::Step;
 
 // Each step answers 0 or -errno.
 
+// rt_sigaction's structure: all zero is SIG_DFL, on both architectures.
+struct KernelSigaction {
+  unsigned long words[4] = {};
+};
+
+long reset_signals(std::uint64_t ignored) noexcept {
+  const KernelSigaction by_default;
+  for (int number = 1; number <= kMostSignals; ++number) {
+    if ((ignored >> (number - 1) & 1) == 0) continue;
+    const long error = call(__NR_rt_sigaction, number, arg(&by_default), 0, kSignalSetSize);
+    if (error < 0) return error;
+  }
+  return set_blocked_signals(0);  // init blocks SIGCHLD
+}
+
 long new_session(Job& job) noexcept {
-  // Actions are init's: all default. The mask is not: init blocks SIGCHLD.
-  if (const long error = set_blocked_signals(0); error < 0) return error;
+  // No action is a handler: those ended with the execve of init. Some may be to ignore.
+  if (const long error = reset_signals(job.request.header().ignored_signals); error < 0)
+    return error;
   call(__NR_umask, job.request.header().umask);
   const long session = call(__NR_setsid);
   return session < 0 ? session : 0;

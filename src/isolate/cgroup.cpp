@@ -21,9 +21,12 @@ Result<Made> make(const std::string& parent, const std::string& id) {
   // Held as long as the directory is open here: gc takes an empty cgroup that nobody holds for one
   // that a killed supervisor left (src/supervise/janitor.hpp).
   TRY(sys::try_lock(made.directory, made.path));
-  TRY(sys::write_file_at(made.directory.get(), "cgroup.max.descendants", "0", made.path));
   undo.cancel();
   return made;
+}
+
+Result<void> forbid_below(const Made& made) {
+  return sys::write_file_at(made.directory.get(), "cgroup.max.descendants", "0", made.path);
 }
 
 Result<void> add(const Made& made, pid_t pid) {

@@ -21,8 +21,11 @@ struct Made {
   std::string path;
 };
 
-// Makes <parent>/mayfly-<id>, in which no further cgroup can be made.
+// Makes <parent>/mayfly-<id>.
 [[nodiscard]] Result<Made> make(const std::string& parent, const std::string& id);
+
+// No further cgroup can be made in it: before anything inside could try.
+[[nodiscard]] Result<void> forbid_below(const Made& made);
 
 // Moves a process into it (where CLONE_INTO_CGROUP cannot be used).
 [[nodiscard]] Result<void> add(const Made& made, pid_t pid);

@@ -72,8 +72,11 @@ class Launch {
     TRY(let_go(entry));
     TRY(send_image());
     TRY(bring_up_loopback());
+    // Now the child mounts, and what takes time and is not needed before is done here.
+    if (cgroup_.directory) TRY(isolate::cgroup::forbid_below(cgroup_));
+    const std::uint64_t ignored = ignored_signals();
     Fd layer = TRY(wait_for_ready());
-    TRY(send_spawn());
+    TRY(send_spawn(ignored));
     Sandbox sandbox;
     sandbox.init_pid = std::exchange(pid_, 0);
     sandbox.init_pidfd = std::move(pidfd_);
@@ -201,11 +204,25 @@ class Launch {
     return std::move(received.descriptor);
   }
 
-  Result<void> send_spawn() {
+  // Those that the child has inherited ignored, as execve leaves them: from our caller, and SIGPIPE
+  // from us.
+  static std::uint64_t ignored_signals() {
+    std::uint64_t mask = 0;
+    for (int signal = 1; signal <= 64; ++signal) {
+      // The kernel's structure, whose first word is the handler: libc hides two of the signals.
+      void (*now[4])(int) = {};
+      const long answer = ::syscall(__NR_rt_sigaction, signal, nullptr, now, sizeof(std::uint64_t));
+      if (answer == 0 && now[0] == SIG_IGN) mask |= std::uint64_t{1} << (signal - 1);
+    }
+    return mask;
+  }
+
+  Result<void> send_spawn(std::uint64_t ignored_signals) {
     const std::span<const sock_filter> filter =
         p_.hooks.skips(Step::InitFilter) ? std::span<const sock_filter>() : request_.filter;
     const std::int64_t deadline_ns = p_.hooks.skips(Step::InitDeadline) ? 0 : request_.deadline_ns;
-    const Fd spawn = TRY(make_spawn_request(plan_, filter, deadline_ns));
+    const Fd spawn = TRY(make_spawn_request(
+        plan_, {.filter = filter, .deadline_ns = deadline_ns, .ignored_signals = ignored_signals}));
     const int descriptors[] = {spawn.get(), request_.stdio.in, request_.stdio.out,
                                request_.stdio.err};
     return send(Message{.kind = Kind::Spawn}, descriptors);
@@ -252,7 +269,8 @@ class Launch {
     header.msg_control = control;
     header.msg_controllen = sizeof control;
     ssize_t size = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
-    // The child went without reading all that we had sent. That is told once, before its last words.
+    // The child went without reading all that we had sent. That is told once, before its last
+    // words.
     if (size < 0 && errno == ECONNRESET) {
       size = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
     }

@@ -146,6 +146,7 @@ struct SpawnHeader {
   std::uint32_t uid = 0, gid = 0;       // the task's ids inside; used with kSetIds
   std::uint64_t keep_capabilities = 0;  // a capability mask that the task keeps (unsafe)
   std::int64_t deadline_ns = 0;         // init's key: from receipt of the request. 0: none
+  std::uint64_t ignored_signals = 0;  // bit n-1: init inherited signal n ignored; the task must not
 };
 
 // RLIMIT_CORE is refused: it is 1, soft and hard, for everything inside.

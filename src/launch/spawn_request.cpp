@@ -58,8 +58,8 @@ std::uint64_t total_size(const plan::Plan& plan) {
 
 }  // namespace
 
-Result<Fd> make_spawn_request(const plan::Plan& plan, std::span<const sock_filter> filter,
-                              std::int64_t deadline_ns) {
+Result<Fd> make_spawn_request(const plan::Plan& plan, const SpawnExtras& extras) {
+  const std::span<const sock_filter> filter = extras.filter;
   if (total_size(plan) + filter.size_bytes() > kMostSpawnBytes / 2) {
     return Error{.kind = ErrorKind::Usage,
                  .sys_errno = E2BIG,
@@ -81,7 +81,8 @@ Result<Fd> make_spawn_request(const plan::Plan& plan, std::span<const sock_filte
   header.umask = plan.umask;
   header.uid = plan.ids.task_uid;
   header.gid = plan.ids.task_gid;
-  header.deadline_ns = deadline_ns;
+  header.deadline_ns = extras.deadline_ns;
+  header.ignored_signals = extras.ignored_signals;
   if (!filter.empty()) header.flags |= kInitFilter;  // the stock filters allow init's own calls
   if (plan.ids.range) header.flags |= kSetIds;
   if (plan.linger) header.flags |= kLinger;

@@ -88,6 +88,8 @@ bool become_init_user(Place place) {
     const rlimit limit{options.most_processes, options.most_processes};
     if (setrlimit(RLIMIT_NPROC, &limit) != 0) _exit(75);
   }
+  for (const int number : options.ignored_signals)
+    signal(number, SIG_IGN);
   if (options.blocked_signals) {
     sigset_t all;
     sigfillset(&all);

@@ -81,6 +81,17 @@ TEST_CASE("no signal is blocked, although init's parent had all of them blocked"
   CHECK(ended.exited.value == SIGTERM);
 }
 
+TEST_CASE(
+    "signals that init inherited ignored are at their default in a task, as far as it is told") {
+  const StartOptions options = {.ignored_signals = {SIGINT, SIGPIPE, SIGRTMAX}};
+  Spawn request = look();
+  request.header.ignored_signals =
+      1ULL << (SIGINT - 1) | 1ULL << (SIGPIPE - 1) | 1ULL << (SIGRTMAX - 1);
+  CHECK(fact(run(request, options).output, "unclean_signals") == "");
+  request.header.ignored_signals = 1ULL << (SIGINT - 1);
+  CHECK(fact(run(request, options).output, "unclean_signals") == "13 64");
+}
+
 TEST_CASE("session, working directory, umask, environment and limits are as asked") {
   Spawn request = look();
   request.chdir = scratch();
