@@ -28,10 +28,13 @@ Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
 }
 
 Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
-  if (spec.project_dir.empty()) return {};
+  const bool live = spec.project == spec::ProjectMode::Rw;
+  if (spec.project_dir.empty() && !live) return {};
   const plan::Project project = TRY(plan::choose_project(spec, facts));
   if (project.dir.empty()) return {};
-  facts.sources.push_back(TRY(host::inspect_source(project.dir)));
+  host::SourceFact fact = TRY(host::inspect_source(project.dir));
+  if (live) fact.socket = host::socket_in(project.dir);
+  facts.sources.push_back(std::move(fact));
   return {};
 }
 

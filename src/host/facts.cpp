@@ -53,7 +53,8 @@ Result<std::vector<TopEntry>> top_entries() {
     // It is no link. What is neither link nor directory is not shown.
     const auto info = TRY(sys::lookup(AT_FDCWD, path.c_str()));
     if (!info || info->type != sys::FileType::Directory) continue;
-    const bool empty = name == kOftenEmpty && TRY(is_empty(path));
+    const bool has_directories = info->links > 2;  // to list it costs ten times as much
+    const bool empty = name == kOftenEmpty && !has_directories && TRY(is_empty(path));
     top.push_back({.name = name, .kind = TopEntry::Kind::Directory, .link = {}, .empty = empty});
   }
   return top;

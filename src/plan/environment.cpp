@@ -192,9 +192,9 @@ Result<std::vector<std::string>> task_environment(const spec::Spec& spec, const 
         break;
     }
     if (env.size() > kMostVariables) {
-      return usage_error("give the task more than " + std::to_string(kMostVariables) +
-                             " environment variables",
-                         "pass them in a file");
+      return usage_error(
+          "give the task more than " + std::to_string(kMostVariables) + " environment variables",
+          "pass them in a file");
     }
   }
   return env;

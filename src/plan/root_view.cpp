@@ -278,9 +278,21 @@ Result<void> add_overlay(const host::HostFacts& facts, const Shown& shown_dir, P
                      "name it with --rw (live) or --ro, or its parts with --cow");
 }
 
+const host::SourceFact* source_of(const host::HostFacts& facts, const std::string& path) {
+  const auto found = std::find_if(facts.sources.begin(), facts.sources.end(),
+                                  [&](const host::SourceFact& s) { return s.path == path; });
+  return found == facts.sources.end() ? nullptr : &*found;
+}
+
 // A directory or file bound as it is, with all that is mounted below it.
 Result<void> add_bind(const host::HostFacts& facts, const std::string& source, MountStep step,
                       const spec::Unsafe& unsafe, Plan& plan) {
+  const host::SourceFact* fact = source_of(facts, source);
+  if (fact != nullptr && !fact->socket.empty() && !unsafe.unsafe_sockets) {
+    return usage_error("share " + shown(source) + ": it holds the socket " + shown(fact->socket) +
+                           ", through which a task could reach the host",
+                       "name a directory without it, or pass --unsafe-sockets");
+  }
   step.kind = MountKind::Bind;
   step.source = host::real_path(facts.sources, source);
   step.make_target = true;
@@ -320,12 +332,6 @@ Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
                      plan);
 }
 
-const host::SourceFact* source_of(const host::HostFacts& facts, const std::string& path) {
-  const auto found = std::find_if(facts.sources.begin(), facts.sources.end(),
-                                  [&](const host::SourceFact& s) { return s.path == path; });
-  return found == facts.sources.end() ? nullptr : &*found;
-}
-
 Node node_of(const FsEntry& entry) {
   const std::string path = relative(entry.target);
   switch (entry.kind) {
@@ -339,12 +345,6 @@ Node node_of(const FsEntry& entry) {
     default:
       return {.kind = Node::Kind::Dir, .path = path, .mode = entry.mode.value_or(0755), .data = {}};
   }
-}
-
-Error socket_error(const FsEntry& entry, const std::string& socket) {
-  return usage_error("share " + shown(entry.source) + ": it holds the socket " + shown(socket) +
-                         ", through which a task could reach the host",
-                     "name a directory without it, or pass --unsafe-sockets");
 }
 
 Result<void> add_source(const FsEntry& entry, const host::HostFacts& facts, const spec::Spec& spec,
@@ -366,9 +366,6 @@ Result<void> add_source(const FsEntry& entry, const host::HostFacts& facts, cons
       !host::has_mounts_below(facts.mounts, host::real_path(facts.sources, entry.source))) {
     return add_overlay(
         facts, {.source = entry.source, .target = entry.target, .access = Access::ReadOnly}, plan);
-  }
-  if (source != nullptr && !source->socket.empty() && !spec.unsafe.unsafe_sockets) {
-    return socket_error(entry, source->socket);
   }
   return add_bind(facts, entry.source,
                   {.target = relative(entry.target),

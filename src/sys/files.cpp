@@ -96,7 +96,8 @@ Result<std::optional<FileInfo>> lookup(int dir, const char* path) {
   return std::optional(FileInfo{.type = type_of(found.st_mode),
                                 .mode = found.st_mode & 07777u,
                                 .uid = found.st_uid,
-                                .gid = found.st_gid});
+                                .gid = found.st_gid,
+                                .links = found.st_nlink});
 }
 
 bool may_access(int dir, const char* path, int mode) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ struct FileInfo {
   unsigned mode = 0;  // permission bits only
   uid_t uid = 0;
   gid_t gid = 0;
+  std::uint64_t links = 0;  // of a directory, where the file system counts: 2 and its directories
 };
 
 // Reads a directory's entries one by one, "." and ".." left out, in the kernel's order. The C

@@ -76,6 +76,20 @@ TEST_CASE("a socket in a tree shown with --rw refuses the start unless it is ask
         "ok 0");
 }
 
+TEST_CASE("a socket in a live project refuses the start unless it is asked for") {
+  Run live({"--project", "rw"}, {"/bin/echo", "started"});
+  const Fd listener = listen_on(live.project() / "socket");
+  const Ended refused = live.end();
+  CHECK(refused.code == 125);
+  CHECK(refused.out.empty());
+  CHECK(contains(refused.err, "/socket"));
+  CHECK(contains(refused.err, "--unsafe-sockets"));
+
+  Run allowed({"--project", "rw", "--unsafe-sockets"}, {"/bin/echo", "started"});
+  const Fd other = listen_on(allowed.project() / "socket");
+  CHECK(allowed.end().out == "started\n");
+}
+
 TEST_CASE("the well-known sockets of a host are not in sight") {
   const Ended ended =
       sh("find / -xdev -type s 2>/dev/null; ls -d /run/dbus /run/systemd /run/docker.sock "
