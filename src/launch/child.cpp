@@ -82,7 +82,8 @@ class ChildHalf {
     message.step = name;
     message.index = fault.index;
     message.error = fault.error;
-    send(socket, &message, -1);
+    // It may have moved to its place for init already.
+    if (send(socket, &message, -1) < 0) send(kInitSocket, &message, -1);
     raw::exit_group(kExitCode);
   }
 

@@ -193,6 +193,7 @@ class Launch {
 
   // While the child mounts.
   Result<void> bring_up_loopback() {
+    if (p_.hooks.skips(Step::Loopback)) return {};
     const Received received = TRY(expect(Kind::Network));
     const int error = isolate::net::loopback_up(received.descriptor.get());
     if (error == 0) return {};
