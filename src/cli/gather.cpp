@@ -6,12 +6,24 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "host/mounts.hpp"
 #include "host/sources.hpp"
+#include "host/trees.hpp"
 #include "plan/project.hpp"
 #include "plan/trees.hpp"
 
 namespace mayfly::cli {
 namespace {
+
+// The kernel's own file systems tell about the host and change it; the sandbox has its own /proc.
+Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFacts& facts) {
+  const host::MountPoint* mount = host::mount_of(facts.mounts, fact.real);
+  const bool below_proc = is_within(fact.real, "/proc");
+  if (!below_proc && (mount == nullptr || !host::is_kernel_fs(mount->fstype))) return {};
+  return usage_error("show " + shown(fact.path) + " inside: it belongs to a file system of the "
+                         "kernel" + (mount == nullptr ? "" : " (" + mount->fstype + ")"),
+                     "the sandbox has its own /proc; copy what the task is to read with --file");
+}
 
 Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.root != spec::RootKind::Directory) return {};
@@ -23,6 +35,7 @@ Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
                  .call = {},
                  .hint = "--root takes a directory: unpack an image or archive first"};
   }
+  TRY(refuse_kernel_fs(root, facts));
   facts.sources.push_back(std::move(root));
   return {};
 }
@@ -51,6 +64,7 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
       return usage_error("show " + shown(entry.source) + " as a device: it is none",
                          "--ro and --rw show files and directories");
     }
+    if (entry.kind != spec::FsKind::Device) TRY(refuse_kernel_fs(fact, facts));
     // An overlay makes no socket work that lies in it: only a live bind can.
     const bool is_dir = fact.kind == host::SourceFact::Kind::Directory;
     const bool live =

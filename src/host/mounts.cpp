@@ -122,6 +122,15 @@ std::string own_cgroup_dir(const CgroupFacts& cgroup) {
   return cgroup.own == "/" ? cgroup.mount : cgroup.mount + cgroup.own;
 }
 
+const MountPoint* mount_of(const std::vector<MountPoint>& mounts, const std::string& path) {
+  const MountPoint* best = nullptr;
+  for (const MountPoint& mount : mounts) {  // of two at one place the later is on top
+    const bool holds = is_within(path, mount.path);
+    if (holds && (best == nullptr || mount.path.size() >= best->path.size())) best = &mount;
+  }
+  return best;
+}
+
 std::vector<const MountPoint*> visible_mounts_below(const std::vector<MountPoint>& mounts,
                                                     const std::string& path) {
   std::vector<const MountPoint*> found;

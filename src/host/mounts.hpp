@@ -18,6 +18,10 @@ namespace mayfly::host {
 [[nodiscard]] std::vector<const MountPoint*> visible_mounts_below(
     const std::vector<MountPoint>& mounts, const std::string& path);
 
+// The mount that a path leads to: null if the table has none at all.
+[[nodiscard]] const MountPoint* mount_of(const std::vector<MountPoint>& mounts,
+                                         const std::string& path);
+
 // Where the v2 hierarchy is mounted and our own cgroup in it; both empty if there is none that we
 // can reach. `proc_cgroup` is /proc/self/cgroup. `writable` is left to the caller.
 [[nodiscard]] CgroupFacts find_cgroup(const std::vector<MountPoint>& mounts,

@@ -88,6 +88,17 @@ std::string socket_in(const std::string& directory) {
                      kSocketDepth);
 }
 
+Result<void> check_ends(const std::string& path) {
+  struct stat info = {};
+  struct statfs file_system = {};
+  constexpr long kPipefsMagic = 0x50495045;
+  if (::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return {};
+  // A pipe of the caller's own, as of a process substitution, is what was meant.
+  if (::statfs(path.c_str(), &file_system) == 0 && file_system.f_type == kPipefsMagic) return {};
+  return usage_error("read " + shown(path) + ": it is a FIFO, which may never end",
+                     "name a file, or use a process substitution: <(COMMAND)");
+}
+
 Result<std::string> read_source(const std::string& path, std::size_t most) {
   const auto failed = [&](const char* call) {
     Error error = sys::errno_error("copy " + shown(path) + " inside",
@@ -95,6 +106,7 @@ Result<std::string> read_source(const std::string& path, std::size_t most) {
     error.kind = ErrorKind::Usage;
     return error;
   };
+  TRY(check_ends(path));
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return failed("open");
   std::string content;

@@ -30,6 +30,9 @@ struct SourceFact {
 // entries of each directory are read (mayfly-run(1) says so).
 [[nodiscard]] std::string socket_in(const std::string& directory);
 
+// Refuses a named FIFO: opening or reading one may take for ever.
+[[nodiscard]] Result<void> check_ends(const std::string& path);
+
 // The content of a regular file or pipe that goes into the sandbox as a copy, read whole. Errors:
 // as above, or more than `most` bytes.
 [[nodiscard]] Result<std::string> read_source(const std::string& path, std::size_t most);

@@ -78,15 +78,16 @@ class Preparer {
   }
 
  private:
-  // True where no step of the caller's lies at the target or above it.
+  // True where no step of the caller's lies at the target, above it or below it.
   bool is_own_target(const plan::MountStep& step) {
     if (!step.own_target) {
       if (!step.target.empty()) foreign_.push_back(step.target);
       return false;
     }
     return fits_path(step.target) &&
-           std::none_of(foreign_.begin(), foreign_.end(), [&](const std::string& above) {
-             return is_within("/" + step.target, "/" + above);
+           std::none_of(foreign_.begin(), foreign_.end(), [&](const std::string& other) {
+             return is_within("/" + step.target, "/" + other) ||
+                    is_within("/" + other, "/" + step.target);
            });
   }
 
@@ -138,11 +139,7 @@ class Preparer {
         lowerdir += escaped(lower);
       }
     }
-    if (fits_options(lowerdir)) {
-      out.options = prepared_.arena.copy(overlay_options(lowerdir, out));
-    } else {
-      out.direct = nullptr;
-    }
+    if (fits_options(lowerdir)) out.options = prepared_.arena.copy(overlay_options(lowerdir, out));
     out.lowerdir = prepared_.arena.copy(lowerdir);
     hand_over_trees(out);
     return {};

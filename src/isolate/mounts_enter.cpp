@@ -110,6 +110,11 @@ long make_overlay_dirs(const Mount& step, const TaskIds& task, std::uint32_t ind
   return -fault.error;
 }
 
+long mount_overlay_at(const char* target, const Mount& step) noexcept {
+  const unsigned long read_only = step.access == plan::Access::ReadOnly ? MS_RDONLY : 0;
+  return raw::mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV | read_only, step.options);
+}
+
 // The overlay's mount, not yet attached, or -errno. Directories of the layer are named relative to
 // the working directory.
 long overlay_mount(const Mount& step) noexcept {
@@ -128,6 +133,15 @@ long overlay_mount(const Mount& step) noexcept {
   if (answer < 0) return answer;
   const bool read_only = step.access == plan::Access::ReadOnly;
   return raw::fsmount(fs.get(), kPlain | (read_only ? sys::kMountAttrRdonly : 0));
+}
+
+// The same by mount(2), which takes longer paths: mounted in the layer and opened there.
+long overlay_by_options(const Mount& step) noexcept {
+  static constexpr const char kPlace[] = "t";
+  const long made = raw::mkdirat(AT_FDCWD, kPlace, 0700);
+  if (made < 0 && made != -EEXIST) return made;
+  if (const long mounted = mount_overlay_at(kPlace, step); mounted < 0) return mounted;
+  return raw::openat(AT_FDCWD, kPlace, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 // The new root stays open, and hangs in the layer until it is entered.
@@ -156,12 +170,10 @@ long overlay(const Mount& step, const TaskIds& task, std::uint32_t index, int* r
     if (const long made = raw::mkdirat(AT_FDCWD, kNewRoot, 0700); made < 0) return made;
   }
   if (step.options != nullptr && (is_root || step.direct != nullptr)) {
-    const unsigned long read_only = step.access == plan::Access::ReadOnly ? MS_RDONLY : 0;
-    const long mounted = raw::mount("overlay", is_root ? kNewRoot : step.direct, "overlay",
-                                    MS_NOSUID | MS_NODEV | read_only, step.options);
+    const long mounted = mount_overlay_at(is_root ? kNewRoot : step.direct, step);
     return mounted < 0 || !is_root ? mounted : keep_root(root);
   }
-  const long mount = overlay_mount(step);
+  const long mount = step.options != nullptr ? overlay_by_options(step) : overlay_mount(step);
   if (mount < 0) return mount;
   if (is_root) {
     *root = static_cast<int>(mount);

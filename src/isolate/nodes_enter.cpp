@@ -46,8 +46,8 @@ long make_file(int dir, const char* name, const Node& node) noexcept {
     const long made = raw::mknodat(dir, name, S_IFREG | node.mode, 0);
     if (made != -EEXIST) return made;
   }
-  const long opened =
-      raw::openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, node.mode);
+  const long opened = raw::openat(
+      dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, node.mode);
   if (opened < 0) return opened;
   const int fd = static_cast<int>(opened);
   long answer = write_all(fd, node.data, node.size);

@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -44,7 +45,6 @@ void add_rights(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan
   // A user namespace whose root is to be mapped to the task's root must be made with CAP_SETFCAP.
   if (nesting && plan.ids.task_uid == 0) plan.keep_capabilities = 1ULL << CAP_SETFCAP;
   if (spec.unsafe.unsafe_keep_caps) plan.keep_capabilities = kAllCapabilities;
-  plan.filter = nesting ? Filter::Nesting : Filter::Default;
   plan.new_session_keyring = facts.owns_all_ids;
   // Landlock refuses mounts, which nested sandboxes need.
   plan.landlock_abi = nesting ? 0 : facts.landlock_abi;
@@ -53,12 +53,20 @@ void add_rights(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan
                           .enforcement = Enforcement::Enforced,
                           .how = "ABI " + std::to_string(plan.landlock_abi)});
   } else {
-    plan.notes.push_back({.what = "landlock",
-                          .enforcement = Enforcement::NotEnforced,
-                          .how = nesting ? "off for nested sandboxes (--unsafe-nesting)"
-                                         : "this kernel has none: regular files on descriptors 0-2 "
-                                           "are relayed by pipes instead"});
+    plan.notes.push_back(
+        {.what = "landlock",
+         .enforcement = Enforcement::NotEnforced,
+         .how = nesting ? "off for nested sandboxes (--unsafe-nesting)" : "this kernel has none"});
   }
+}
+
+void choose_filter(const spec::Spec& spec, Plan& plan) {
+  const bool nesting = spec.unsafe.unsafe_nesting;
+  const bool live = std::any_of(plan.mounts.begin(), plan.mounts.end(), [](const MountStep& step) {
+    return step.kind == MountKind::Bind && step.access == Access::ReadWrite && !step.devices;
+  });
+  plan.filter = nesting ? (live ? Filter::NestingLive : Filter::Nesting)
+                        : (live ? Filter::Live : Filter::Default);
 }
 
 void add_cgroup(const host::HostFacts& facts, Plan& plan) {
@@ -123,6 +131,7 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
          .how = project.dir.empty() ? project.why : project.dir + ": " + project.why});
   }
   TRY(plan_root(spec, facts, view, plan));
+  choose_filter(spec, plan);
 
   plan.argv = spec.argv;
   plan.env = TRY(task_environment(spec, plan.ids, caller_env, Terminal::None));

@@ -112,7 +112,8 @@ struct Note {
   bool operator==(const Note&) const = default;
 };
 
-enum class Filter { Default, Nesting };
+// Live: a tree is shared with the host for writing.
+enum class Filter { Default, Live, Nesting, NestingLive };
 
 struct Plan {
   Ids ids;

@@ -100,7 +100,9 @@ void add_devices(Plan& plan) {
 constexpr const char* kMasked[] = {"keys",          "key-users",  "kallsyms", "sched_debug", "acpi",
                                    "latency_stats", "interrupts", "scsi",     "asound",      "fs"};
 // These obey the host's root alone: where nobody inside has its id, they refuse by themselves.
-constexpr const char* kMaskedForRoot[] = {"kcore", "kmsg", "timer_list", "sysrq-trigger"};
+constexpr const char* kMaskedForRoot[] = {
+    "kcore",       "kmsg",         "timer_list", "sysrq-trigger", "slabinfo",
+    "vmallocinfo", "pagetypeinfo", "kpagecount", "kpageflags",    "kpagecgroup"};
 // Some files here belong to the sandbox's own root.
 constexpr const char* kReadOnly[] = {"sys"};
 constexpr const char* kReadOnlyForRoot[] = {"irq", "bus"};

@@ -19,9 +19,10 @@ add_custom_command(
   OUTPUT ${stock_filters}
   COMMAND
     mayfly-policy-compiler ${CMAKE_SYSTEM_PROCESSOR} ${stock_filters} policies/syscalls.toml
-    Default=policies/default.toml Nesting=policies/unsafe-nesting.toml
-  DEPENDS mayfly-policy-compiler policies/syscalls.toml policies/default.toml
-          policies/unsafe-nesting.toml
+    Default=policies/default.toml Live=policies/live.toml
+    Nesting=policies/unsafe-nesting.toml NestingLive=policies/unsafe-nesting-live.toml
+  DEPENDS mayfly-policy-compiler policies/syscalls.toml policies/default.toml policies/live.toml
+          policies/unsafe-nesting.toml policies/unsafe-nesting-live.toml
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
   COMMENT "Compiling policies/*.toml to the stock filters"
   VERBATIM)

@@ -9,7 +9,7 @@
 
 namespace mayfly::policy {
 
-enum class Stock { Default, Nesting };
+enum class Stock { Default, Live, Nesting, NestingLive };
 
 // The program for seccomp(SECCOMP_SET_MODE_FILTER). It allows every call that init itself makes
 // (see src/init/), so it is loaded once, by init, and inherited by every task. Static storage.

@@ -1,6 +1,7 @@
 #include "supervise/stdio.hpp"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -39,6 +40,25 @@ Kind classify_device(int fd, dev_t device, StdioRules rules) {
   if (device == ::makedev(1, 3)) return {"/dev/null", Treatment::Pass};
   if (::isatty(fd) != 1) return {"a character device", Treatment::Relay};
   return {"a terminal", rules.unsafe_terminal ? Treatment::Pass : Treatment::Relay};
+}
+
+// A connected UNIX stream leads to its peer and nowhere else. Any other socket is a way into the
+// network of the caller: it could be connected anew, or listen.
+Kind classify_socket(int fd) {
+  const auto option = [&](int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return ::getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+  };
+  sockaddr_storage peer = {};
+  socklen_t size = sizeof peer;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) {
+    return {"a socket that is not connected", Treatment::Refuse};
+  }
+  const int type = option(SO_TYPE);
+  if (type != SOCK_STREAM) return {"a socket that is no stream", Treatment::Refuse};
+  if (option(SO_DOMAIN) == AF_UNIX) return {"a socket", Treatment::Pass};
+  return {"a network connection", Treatment::Relay};
 }
 
 Result<Fd> open_stdin(const spec::Spec& spec) {
@@ -132,12 +152,14 @@ Kind classify(int fd, StdioRules rules) {
     case S_IFIFO:
       return {"a pipe", Treatment::Pass, Form::Pipe};
     case S_IFSOCK:
-      return {"a socket", Treatment::Pass};
+      return classify_socket(fd);
     case S_IFCHR:
       return classify_device(fd, info.st_rdev, rules);
     case S_IFREG:
       if (is_kernel_handle(fd)) return {"a handle of a process or namespace", Treatment::Refuse};
-      return {"a regular file", rules.landlock ? Treatment::Pass : Treatment::Relay};
+      // Whoever holds it may change its mode, its times and its locks, and a writer all that was in
+      // it: even one that is opened for reading only.
+      return {"a regular file", rules.pass_files ? Treatment::Pass : Treatment::Relay};
     case S_IFDIR:
       return {"a directory", Treatment::Refuse};
     case S_IFBLK:

@@ -2,7 +2,8 @@
 //
 // Threat: a descriptor is a right. A directory or an O_PATH handle leads out of the sandbox, a
 // block device goes below the file system, a terminal takes injected input (TIOCSTI), a regular
-// file can be reopened with more rights through /proc/self/fd unless Landlock forbids it.
+// file has a mode, times and locks that whoever holds it may change (and, but for Landlock, can be
+// reopened with more rights through /proc/self/fd), a network socket can be connected anew.
 #pragma once
 
 #include "base/fd.hpp"
@@ -28,7 +29,7 @@ struct Kind {
 };
 
 struct StdioRules {
-  bool landlock = false;         // a regular file cannot be reopened
+  bool pass_files = false;       // for tests alone: what a regular file would be worth to a task
   bool unsafe_terminal = false;  // --unsafe-tty
   bool own_ids = false;          // the task's ids are not the caller's
 };

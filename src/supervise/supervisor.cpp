@@ -12,6 +12,7 @@
 #include "init/image.hpp"
 #include "isolate/cgroup.hpp"
 #include "launch/launch.hpp"
+#include "launch/test_hooks.hpp"
 #include "policy/stock.hpp"
 #include "supervise/caller.hpp"
 #include "supervise/janitor.hpp"
@@ -38,6 +39,20 @@ constexpr std::int64_t kChoresAfter = 100'000'000;
 
 // Times are added up in 63 bits of nanoseconds: a hundred years is for ever.
 constexpr std::int64_t kLongest = std::int64_t{100} * 365 * 86'400 * 1'000'000'000;
+
+policy::Stock filter_of(plan::Filter filter) {
+  switch (filter) {
+    case plan::Filter::Default:
+      return policy::Stock::Default;
+    case plan::Filter::Live:
+      return policy::Stock::Live;
+    case plan::Filter::Nesting:
+      return policy::Stock::Nesting;
+    case plan::Filter::NestingLive:
+      return policy::Stock::NestingLive;
+  }
+  return policy::Stock::Default;
+}
 
 Outcome unstarted(const spec::Spec& spec) {
   const std::string why = "the sandbox was never started";
@@ -124,7 +139,8 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
   signals_ = TRY(take_signals());
   plan_ = TRY(plan::make_plan(spec_, facts_, caller_env));
   outcome_.notes = plan_.notes;
-  stdio_ = TRY(prepare_stdio(spec_, {.landlock = plan_.landlock_abi > 0,
+  const launch::TestHooks hooks = launch::TestHooks::from_environment();
+  stdio_ = TRY(prepare_stdio(spec_, {.pass_files = hooks.skips(launch::Step::TaskStdio),
                                      .unsafe_terminal = spec_.unsafe.unsafe_tty,
                                      .own_ids = plan_.ids.range}));
   directory_ = TRY(RuntimeDir::open(facts_.runtime_dir));
@@ -160,13 +176,11 @@ bool Run::cancelled_early() {
 
 Result<void> Run::launch() {
   const std::int64_t grace = std::min<std::int64_t>(spec_.grace.count(), kLongest);
-  const policy::Stock filter =
-      plan_.filter == plan::Filter::Nesting ? policy::Stock::Nesting : policy::Stock::Default;
   sandbox_ =
       TRY(launch::start(plan_, {.id = outcome_.id,
                                 .id_lock_file = directory_->id_ranges_file(),
                                 .init_image = init::init_image(),
-                                .filter = policy::stock_filter(filter),
+                                .filter = policy::stock_filter(filter_of(plan_.filter)),
                                 .stdio = stdio_.task,
                                 .deadline_ns = ttl_ns_ ? *ttl_ns_ + grace + kInitKeyMargin : 0,
                                 .facts = &facts_}));

@@ -45,9 +45,11 @@ std::string stdin_after_attack(const Steps& left_out) {
 
 }  // namespace
 
-TEST_CASE("Landlock alone keeps a read-only file on stdin from being overwritten") {
+TEST_CASE("the relay and Landlock each keep a read-only file on stdin from being overwritten") {
   CHECK(stdin_after_attack({}) == "before\n");
-  CHECK(stdin_after_attack({Step::Landlock}) == "overwritten\n");
+  CHECK(stdin_after_attack({Step::Landlock}) == "before\n");
+  CHECK(stdin_after_attack({Step::TaskStdio}) == "before\n");
+  CHECK(stdin_after_attack({Step::TaskStdio, Step::Landlock}) == "overwritten\n");
 }
 
 TEST_CASE("the masks alone keep /proc/keys and /proc/key-users from being read") {

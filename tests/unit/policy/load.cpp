@@ -98,7 +98,7 @@ int try_calls() {
 }  // namespace
 
 TEST_CASE("the kernel takes both stock filters") {
-  for (const Stock which : {Stock::Default, Stock::Nesting}) {
+  for (const Stock which : {Stock::Default, Stock::Live, Stock::Nesting, Stock::NestingLive}) {
     const int status = in_child([&] {
       if (!load(which)) return 1;
       return ::prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER ? 0 : 2;

@@ -27,6 +27,8 @@ using policy::Stock;
 
 namespace {
 
+constexpr Stock kAllStocks[] = {Stock::Default, Stock::Live, Stock::Nesting, Stock::NestingLive};
+
 using Args = std::array<std::uint64_t, 6>;
 using Numbers = std::vector<std::uint32_t>;
 
@@ -97,8 +99,38 @@ std::uint32_t expected_prlimit(const Args& args) {
   return args[3] == 0 ? refuse(0) : refuse(EPERM);
 }
 
+bool is_nesting(Stock which) {
+  return which == Stock::Nesting || which == Stock::NestingLive;
+}
+
+bool is_live(Stock which) {
+  return which == Stock::Live || which == Stock::NestingLive;
+}
+
+// Whether the call gives a file a setuid or setgid bit.
+bool makes_setuid(std::uint32_t number, const Args& args) {
+  constexpr std::uint64_t kBits = 06000, kMakes = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
+  switch (number) {
+    case __NR_chmod:
+    case __NR_fchmod:
+    case __NR_creat:
+    case __NR_mknod:
+      return (args[1] & kBits) != 0;
+    case __NR_fchmodat:
+    case __NR_mknodat:
+    case 452:  // fchmodat2
+      return (args[2] & kBits) != 0;
+    case __NR_open:
+      return (args[1] & kMakes) != 0 && (args[2] & kBits) != 0;
+    case __NR_openat:
+      return (args[2] & kMakes) != 0 && (args[3] & kBits) != 0;
+    default:
+      return false;
+  }
+}
+
 std::uint32_t expected_case(Stock which, std::uint32_t number, const Args& args) {
-  const bool nesting = which == Stock::Nesting;
+  const bool nesting = is_nesting(which);
   constexpr std::uint64_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                         CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
   constexpr std::uint64_t kNoNamespaces =
@@ -141,9 +173,11 @@ std::uint32_t expected(Stock which, std::uint32_t arch, std::uint32_t number, co
   if (arch != AUDIT_ARCH_X86_64) return SECCOMP_RET_KILL_PROCESS;
   const bool named = number <= 336 || (number >= 424 && number <= 471);
   if (!named) return refuse(ENOSYS);
-  if (which == Stock::Nesting && is_in(kNesting, number)) return kAllow;
+  if (is_nesting(which) && is_in(kNesting, number)) return kAllow;
   if (is_in(kNotPermitted, number)) return refuse(EPERM);
   if (is_in(kNotThere, number) || is_in(kObsolete, number)) return refuse(ENOSYS);
+  if (is_live(which) && makes_setuid(number, args)) return refuse(EPERM);
+  if (is_live(which) && number == __NR_openat2 && args[2] != 0) return refuse(ENOSYS);
   return is_in(kWithCases, number) ? expected_case(which, number, args) : kAllow;
 }
 
@@ -201,7 +235,7 @@ std::vector<std::uint64_t> interesting_values() {
 }  // namespace
 
 TEST_CASE("the stock filters answer every number of every architecture as designed") {
-  for (const Stock which : {Stock::Default, Stock::Nesting}) {
+  for (const Stock which : kAllStocks) {
     Comparison comparison(which);
     Numbers numbers = {0x3FFFFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
     for (std::uint32_t number = 0; number < 1024; ++number) {
@@ -225,7 +259,7 @@ TEST_CASE("the stock filters look at arguments as the kernel does") {
   std::vector<std::uint64_t> thirds = {0, 1, 6, 9, 17, 58, 132, 256, 262, 1ull << 32};
   for (const std::uint64_t third : {0u, 6u, 262u})
     thirds.push_back(third | kRubbish);
-  for (const Stock which : {Stock::Default, Stock::Nesting}) {
+  for (const Stock which : kAllStocks) {
     Comparison comparison(which);
     for (const std::uint32_t number : kWithCases)
       for (const std::uint64_t a : values)
@@ -237,9 +271,9 @@ TEST_CASE("the stock filters look at arguments as the kernel does") {
   }
 }
 
-TEST_CASE("both stock filters let init do its work") {
+TEST_CASE("all stock filters let init do its work") {
   CHECK_FALSE(policy::init_calls().empty());
-  for (const Stock which : {Stock::Default, Stock::Nesting}) {
+  for (const Stock which : kAllStocks) {
     for (const policy::SystemCall& call : policy::init_calls()) {
       CAPTURE(call.number);
       CHECK(expected(which, AUDIT_ARCH_X86_64, call.number, call.args) == kAllow);
@@ -256,6 +290,26 @@ TEST_CASE("both stock filters let init do its work") {
 TEST_CASE("the stock filters are short") {
   CHECK(policy::stock_filter(Stock::Default).size() < 200);
   CHECK(policy::stock_filter(Stock::Nesting).size() < 200);
+  CHECK(policy::stock_filter(Stock::Live).size() < 250);
+  CHECK(policy::stock_filter(Stock::NestingLive).size() < 250);
+}
+
+TEST_CASE("with a live tree no call gives a file the setuid or setgid bit") {
+  const Numbers makers = {__NR_chmod, __NR_fchmod,  __NR_creat, __NR_mknod,  __NR_fchmodat,
+                          452,        __NR_mknodat, __NR_open,  __NR_openat, __NR_openat2};
+  for (const Stock which : kAllStocks) {
+    Comparison comparison(which);
+    for (const std::uint32_t number : makers) {
+      for (const std::uint64_t flags : {0u, 0100u, 0101u, 020200000u, 0200000u, 02000u}) {
+        for (const std::uint64_t mode : {0u, 0755u, 04755u, 02755u, 06000u, 01777u}) {
+          comparison.try_call(AUDIT_ARCH_X86_64, number, {1, mode, mode, 0, 0, 0});
+          comparison.try_call(AUDIT_ARCH_X86_64, number, {1, flags, mode, mode, 0, 0});
+          comparison.try_call(AUDIT_ARCH_X86_64, number, {1, 1, flags, mode, 0, 0});
+        }
+      }
+    }
+    CHECK(comparison.wrong() == 0);
+  }
 }
 
 #endif

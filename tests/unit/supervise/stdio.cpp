@@ -53,7 +53,7 @@ Fd some_block_device() {
 std::string prepared(int number, const Fd& fd, const spec::Spec& spec = {}) {
   return in_child([&] {
     ::dup2(fd.get(), number);
-    const Result<supervise::Stdio> stdio = supervise::prepare_stdio(spec, {.landlock = true});
+    const Result<supervise::Stdio> stdio = supervise::prepare_stdio(spec, {});
     if (!stdio) return describe(stdio.error()) + " | " + stdio.error().hint;
     const int task = number == 0 ? stdio->task.in : number == 1 ? stdio->task.out : stdio->task.err;
     return std::string(task == number ? "passed" : "relayed");
@@ -68,17 +68,21 @@ TEST_CASE("stdio: what is passed, relayed, refused") {
   check(pipe.read_end, "a pipe", Treatment::Pass);
   int sockets[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
-  check(Fd(sockets[0]), "a socket", Treatment::Pass);
-  check(Fd(sockets[1]), "a socket", Treatment::Pass);
+  const Fd one(sockets[0]), other(sockets[1]);
+  check(one, "a socket", Treatment::Pass);
+  check(other, "a socket", Treatment::Pass);
+  REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets) == 0);
+  const Fd datagrams(sockets[0]), their_peer(sockets[1]);
+  check(datagrams, "a socket that is no stream", Treatment::Refuse);
+  check(Fd(::socket(AF_INET, SOCK_STREAM, 0)), "a socket that is not connected", Treatment::Refuse);
   check(open_path("/dev/null", O_RDWR), "/dev/null", Treatment::Pass);
   check(open_path("/dev/zero", O_RDONLY), "a character device", Treatment::Relay);
 
   const std::string file = dir / "file";
   const Fd regular = open_path(file, O_RDWR | O_CREAT);
-  check(regular, "a regular file", Treatment::Pass, {.landlock = true});
-  check(regular, "a regular file", Treatment::Relay, {.landlock = false});
-  check(open_path(file, O_PATH), "an O_PATH handle", Treatment::Refuse, {.landlock = true});
-  check(open_path(dir.path(), O_RDONLY), "a directory", Treatment::Refuse, {.landlock = true});
+  check(regular, "a regular file", Treatment::Relay);
+  check(open_path(file, O_PATH), "an O_PATH handle", Treatment::Refuse);
+  check(open_path(dir.path(), O_RDONLY), "a directory", Treatment::Refuse);
   check(open_path(dir.path(), O_PATH), "an O_PATH handle", Treatment::Refuse);
 
   const Fd terminal = open_terminal();
@@ -90,17 +94,17 @@ TEST_CASE("stdio: what is passed, relayed, refused") {
 
 TEST_CASE("stdio: handles of the kernel are refused, also those that look like regular files") {
   const std::string odd = "a handle of the kernel (an eventfd, a pidfd, …)";
-  check(Fd(::eventfd(0, EFD_CLOEXEC)), odd, Treatment::Refuse, {.landlock = true});
+  check(Fd(::eventfd(0, EFD_CLOEXEC)), odd, Treatment::Refuse);
   const std::string handle = "a handle of a process or namespace";
-  check(open_path("/proc/self/ns/mnt", O_RDONLY), handle, Treatment::Refuse, {.landlock = true});
+  check(open_path("/proc/self/ns/mnt", O_RDONLY), handle, Treatment::Refuse);
   const Fd pidfd = sys::pidfd_open(::getpid()).value();
-  CHECK(supervise::classify(pidfd.get(), {.landlock = true}).treatment == Treatment::Refuse);
+  CHECK(supervise::classify(pidfd.get(), {}).treatment == Treatment::Refuse);
 }
 
 TEST_CASE("stdio: block devices are refused") {
   const Fd device = some_block_device();
   if (!device) return skip("no block device here that this user may open");
-  check(device, "a block device", Treatment::Refuse, {.landlock = true});
+  check(device, "a block device", Treatment::Refuse);
 }
 
 TEST_CASE("stdio: a refusal names the descriptor, what it is, and what to do") {
@@ -127,7 +131,7 @@ TEST_CASE("stdio: --stdin") {
     spec.stdin_kind = kind;
     spec.stdin_file = file;
     return in_child([&] {
-      const Result<supervise::Stdio> stdio = supervise::prepare_stdio(spec, {.landlock = true});
+      const Result<supervise::Stdio> stdio = supervise::prepare_stdio(spec, {});
       if (!stdio) return describe(stdio.error());
       char text[16] = {};
       const ssize_t got = ::read(stdio->task.in, text, sizeof text);
@@ -154,7 +158,7 @@ TEST_CASE("stdio: closed descriptors become /dev/null before anything takes thei
               if ((mask & (1 << fd)) != 0) ::close(fd);
             if (!supervise::fill_missing_stdio()) return std::string("failed");
             for (int fd = 0; fd < 3; ++fd) {
-              const supervise::Kind kind = supervise::classify(fd, {.landlock = true});
+              const supervise::Kind kind = supervise::classify(fd, {});
               const bool null = std::string(kind.words) == "/dev/null";
               if ((mask & (1 << fd)) != 0 && !null) return std::string("not null");
             }
