@@ -172,16 +172,22 @@ TEST_CASE("a child half or an init that cannot run dies of its supervisor's deat
          .err = reports / "err"},
         {.counted = Role::Init, .victim = Role::Supervisor, .stop = stop, .hold = true});
   };
-  unsigned after_exec = 0;
+  unsigned after_exec = 0, unprotected = 0;
   for (unsigned stop = 100;; stop += 50) {
     CAPTURE(stop);
     const Ending ending = survivors({mayfly_path()}, stop);
     if (!ending.reached) break;
     CAPTURE(ending.where);
-    CHECK(ending.survivors == "");
+    // An id change clears the signal: until it is asked for again, only running on would end it.
+    const bool in_between = is_root() && !ending.after_exec && ending.survivors == "init ";
+    if (in_between)
+      ++unprotected;
+    else
+      CHECK(ending.survivors == "");
     after_exec += ending.after_exec;
   }
   CHECK(after_exec > 0);
+  CHECK(unprotected <= 2);  // there are two such moments, far shorter than this test's stride
 
   const std::string left_out =
       "MAYFLY_TEST_WITHOUT=" + std::to_string(static_cast<unsigned>(Step::ParentDeath));
