@@ -20,8 +20,10 @@ Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFact
   const host::MountPoint* mount = host::mount_of(facts.mounts, fact.real);
   const bool below_proc = is_within(fact.real, "/proc");
   if (!below_proc && (mount == nullptr || !host::is_kernel_fs(mount->fstype))) return {};
-  return usage_error("show " + shown(fact.path) + " inside: it belongs to a file system of the "
-                         "kernel" + (mount == nullptr ? "" : " (" + mount->fstype + ")"),
+  return usage_error("show " + shown(fact.path) +
+                         " inside: it belongs to a file system of the "
+                         "kernel" +
+                         (mount == nullptr ? "" : " (" + mount->fstype + ")"),
                      "the sandbox has its own /proc; copy what the task is to read with --file");
 }
 

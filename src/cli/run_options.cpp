@@ -58,6 +58,7 @@ Done set_root(Request& request, Text value) {
 Done set_project(Request& request, Text value) {
   Project project = TRY(parse_project(request.working_dir, value));
   request.spec.project = project.mode;
+  request.spec.project_is_asked = true;
   request.spec.project_dir = std::move(project.dir);
   return {};
 }

@@ -89,10 +89,10 @@ struct MountStep {
   bool devices = false;           // Bind of a device node: no nodev
   std::uint64_t size = 0;         // Tmpfs
   unsigned mode = 0755;           // Tmpfs, root of an overlay's upper
-  bool own_target = false;        // the whole way to the target is of our own or the kernel's making
-  bool make_target = false;       // create the mount point inside if it is missing
-  bool target_is_file = false;    // … as an empty file
-  bool optional = false;          // Mask, ReadOnly: nothing to hide there is not a failure
+  bool own_target = false;      // the whole way to the target is of our own or the kernel's making
+  bool make_target = false;     // create the mount point inside if it is missing
+  bool target_is_file = false;  // … as an empty file
+  bool optional = false;        // Mask, ReadOnly: nothing to hide there is not a failure
   bool operator==(const MountStep&) const = default;
 };
 

@@ -366,12 +366,18 @@ Result<void> add_source(const FsEntry& entry, const host::HostFacts& facts, cons
   // Read-only is an overlay, too: sockets and FIFOs in it are dead. A tree with mounts is bound.
   if (read_only && is_dir &&
       !host::has_mounts_below(facts.mounts, host::real_path(facts.sources, entry.source))) {
-    return add_overlay(
-        facts, {.source = entry.source, .target = entry.target, .access = Access::ReadOnly}, plan);
+    return add_overlay(facts,
+                       {.source = entry.source,
+                        .target = entry.target,
+                        .access = Access::ReadOnly,
+                        .id_mapped = plan.ids.range},
+                       plan);
   }
   return add_bind(facts, entry.source,
                   {.target = relative(entry.target),
                    .access = read_only ? Access::ReadOnly : Access::ReadWrite,
+                   .id_mapped = plan.ids.range,
+                   .must_be_writable = !read_only,
                    .target_is_file = !is_dir},
                   spec.unsafe, plan);
 }
@@ -428,7 +434,10 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
                        Plan& plan) {
   Skeleton base(40);
   add_base(base, plan.ids);
-  const std::vector<std::string> points = skeleton_points(view.project, facts);
+  // Below a directory of the caller's the way may lead through links of its own: it is walked.
+  const bool of_caller = spec.root == spec::RootKind::Directory;
+  const std::vector<std::string> points =
+      of_caller ? std::vector<std::string>{} : skeleton_points(view.project, facts);
   plan.mounts.reserve(20 + spec.fs.size());
   plan.seals.reserve(std::size(kMasked) + std::size(kMaskedForRoot) + std::size(kReadOnly) +
                      std::size(kReadOnlyForRoot));
@@ -451,7 +460,12 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   }
   // A sandbox inside could not mount its own /proc below masks: the kernel shows no more than the
   // outer one does.
-  if (!spec.unsafe.unsafe_nesting) add_proc_seals(plan);
+  if (!spec.unsafe.unsafe_nesting) {
+    add_proc_seals(plan);
+  } else if (maps_host_root(plan.ids)) {
+    return usage_error("nest sandboxes as the host's own root: /proc/sys would be open to it",
+                       "leave out --unsafe-ids=host or --unsafe-nesting");
+  }
   return {};
 }
 

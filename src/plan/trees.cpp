@@ -105,11 +105,27 @@ class Builder {
     if (!part.detachable) add_entries(part, at);
   }
 
+  // A copy belongs to the sandbox's root, which is the task: what not everybody may read on the
+  // host is not copied, unless the tree is the caller's work. `closed`: directories met so far that
+  // not everybody may enter.
+  bool hides(const TreeEntry& entry, std::vector<std::string>& closed) const {
+    if (view_.must_be_writable) return false;
+    const bool below = std::any_of(closed.begin(), closed.end(), [&](const std::string& directory) {
+      return is_within("/" + entry.path, "/" + directory);
+    });
+    if (entry.kind == TreeEntry::Kind::File) return below || (entry.mode & 0004) == 0;
+    const bool is_dir = entry.kind != TreeEntry::Kind::Symlink;
+    if (is_dir && (entry.mode & 0001) == 0) closed.push_back(entry.path);
+    return false;
+  }
+
   // What a rebuilt directory holds itself.
   std::vector<Node> nodes_of(const TreePart& part, const std::string& at) const {
     std::vector<Node> nodes;
+    std::vector<std::string> closed;
     for (const TreeEntry& entry : part.entries) {
       if (is_replaced(joined(at, entry.path))) continue;
+      if (hides(entry, closed)) continue;
       Node node{.path = entry.path, .mode = entry.mode, .task_owned = view_.must_be_writable};
       switch (entry.kind) {
         case TreeEntry::Kind::Lower:

@@ -109,6 +109,7 @@ std::string directory_of(const std::string& path) {
 Error cannot_write(const std::string& path, std::string call) {
   Error error = sys::errno_error("write the result to " + shown(path), std::move(call));
   error.kind = ErrorKind::Usage;
+  error.hint = "name a file in a directory that you can write to";
   return error;
 }
 
@@ -140,33 +141,49 @@ std::string result_json(const Outcome& outcome) {
   return json.end_object().take();
 }
 
-Result<void> check_result_file(const std::string& path) {
+Result<ResultFile> ResultFile::open(const std::string& path) {
+  ResultFile file;
+  file.path_ = path;
+  const std::size_t slash = path.rfind('/');
+  file.name_ = slash == std::string::npos ? path : path.substr(slash + 1);
   struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+  // What a link leads to counts, too: /dev/stdout is one.
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (file.name_.empty() || (exists && S_ISDIR(info.st_mode))) {
     return usage_error("write the result to " + shown(path) + ": it is a directory",
                        "name a file in it");
   }
+  if (exists && !S_ISREG(info.st_mode)) {
+    return usage_error(
+        "write the result to " + shown(path) + ": it is no regular file",
+        "name a file, or let --status-fd write to a pipe: its last line is the result");
+  }
   const std::string directory = directory_of(path);
-  if (::faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
-  return cannot_write(path, "faccessat(" + shown(directory) + ", W_OK)");
+  file.directory_ = Fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!file.directory_) return cannot_write(path, "open(" + shown(directory) + ")");
+  if (::faccessat(file.directory_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    return cannot_write(path, "faccessat(" + shown(directory) + ", W_OK)");
+  }
+  return file;
 }
 
-Result<void> write_result_file(const std::string& path, const Outcome& outcome) {
-  const std::string temporary = path + "." + (outcome.id.empty() ? "new" : outcome.id) + ".tmp";
+Result<void> ResultFile::write(const Outcome& outcome) const {
+  const int in = directory_.get();
+  const std::string temporary = name_ + "." + (outcome.id.empty() ? "new" : outcome.id) + ".tmp";
   // O_EXCL and a name of our own: nobody's file is written, no link followed.
-  ::unlink(temporary.c_str());
-  Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!file) return cannot_write(path, "open(" + shown(temporary) + ", O_CREAT|O_EXCL)");
-  OnExit remove_temporary([&] { ::unlink(temporary.c_str()); });
+  ::unlinkat(in, temporary.c_str(), 0);
+  Fd file(::openat(in, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file) return cannot_write(path_, "open(" + shown(temporary) + ", O_CREAT|O_EXCL)");
+  OnExit remove_temporary([&] { ::unlinkat(in, temporary.c_str(), 0); });
   const std::string text = result_json(outcome) + "\n";
   const ssize_t put = ::write(file.get(), text.data(), text.size());
   if (put != static_cast<ssize_t>(text.size())) {
     if (put >= 0) errno = ENOSPC;
-    return cannot_write(path, "write(" + shown(temporary) + ")");
+    return cannot_write(path_, "write(" + shown(temporary) + ")");
   }
   file.reset();
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    return cannot_write(path, "rename(" + shown(temporary) + ")");
+  if (::renameat(in, temporary.c_str(), in, name_.c_str()) != 0) {
+    return cannot_write(path_, "rename(" + shown(temporary) + ")");
   }
   remove_temporary.cancel();
   return {};

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/fd.hpp"
 #include "base/result.hpp"
 #include "supervise/outcome.hpp"
 
@@ -15,12 +16,21 @@ inline constexpr int kVersion = 1;
 // "<name>_why" says why.
 [[nodiscard]] std::string result_json(const supervise::Outcome& outcome);
 
-// Whether `path` can be written at the end: its directory is there and lets us, and it is itself no
-// directory. To be asked before the start, so that a typing error does not cost a run.
-[[nodiscard]] Result<void> check_result_file(const std::string& path);
+// Where --result goes. Its directory is held from before the start: a task that may write to it
+// cannot lead the result elsewhere.
+class ResultFile {
+ public:
+  // Refused, so that a typing error does not cost a run: a directory that is not there or does not
+  // let us write, a path that is no regular file.
+  [[nodiscard]] static Result<ResultFile> open(const std::string& path);
 
-// Writes a file beside `path` and renames it over it: a reader sees the whole result or none.
-[[nodiscard]] Result<void> write_result_file(const std::string& path,
-                                             const supervise::Outcome& outcome);
+  // Writes a file beside it and renames that over it: a reader sees the whole result or none. A
+  // link at the path is replaced.
+  [[nodiscard]] Result<void> write(const supervise::Outcome& outcome) const;
+
+ private:
+  Fd directory_;
+  std::string path_, name_;
+};
 
 }  // namespace mayfly::report

@@ -54,7 +54,7 @@ JsonWriter start_event(const char* name) {
 }  // namespace
 
 Result<void> Reporter::open(Reports reports) {
-  if (!reports.result_file.empty()) TRY(check_result_file(reports.result_file));
+  if (!reports.result_file.empty()) result_file_ = TRY(ResultFile::open(reports.result_file));
   if (reports.status_fd != -1) {
     TRY(check_status_fd(reports.status_fd));
     TRY(sys::sigaction_set(SIGPIPE, sys::Disposition::Ignore));
@@ -95,8 +95,8 @@ void Reporter::ended(const supervise::Outcome& outcome) {
     pending_ += result_json(outcome) + "\n";
     finish(kPatience);
   }
-  if (reports_.result_file.empty()) return;
-  if (Result<void> written = write_result_file(reports_.result_file, outcome); !written) {
+  if (!result_file_) return;
+  if (Result<void> written = result_file_->write(outcome); !written) {
     failure_ = std::move(written).error();
   }
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "report/result.hpp"
 #include "supervise/endpoint.hpp"
 #include "supervise/supervisor.hpp"
 
@@ -44,6 +45,7 @@ class Reporter final : public supervise::Observer {
   void finish(std::int64_t patience_ns);
 
   Reports reports_;
+  std::optional<ResultFile> result_file_;
   supervise::Endpoint out_;
   std::string pending_;
   std::optional<Error> failure_;

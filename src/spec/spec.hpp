@@ -79,7 +79,8 @@ struct Spec {
   RootKind root = RootKind::Host;
   std::string root_dir;  // RootKind::Directory
   ProjectMode project = ProjectMode::Cow;
-  std::string project_dir;  // empty: the enclosing git work tree, else the working directory
+  bool project_is_asked = false;  // by name: then a root other than the host's shows it, too
+  std::string project_dir;        // empty: the enclosing git work tree, else the working directory
   std::vector<FsEntry> fs;
   std::uint64_t layer_bytes = 512ull << 20;
   std::uint64_t layer_inodes = 100'000;

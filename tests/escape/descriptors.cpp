@@ -1,6 +1,10 @@
 // A descriptor that was passed in gives no more rights than it was opened with.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/sandbox.hpp"
@@ -33,20 +37,67 @@ TEST_CASE("a file read on stdin cannot be reopened for writing") {
   CHECK(content_after(0, O_RDONLY, attack) == "before\n");
 }
 
-TEST_CASE("a file written on stdout can be written, and not read or rewritten by reopening it") {
+TEST_CASE("a file written on stdout is added to, and not read or rewritten by reopening it") {
   CHECK(content_after(1, O_WRONLY | O_TRUNC, "echo mine") == "mine\n");
-  // A subshell: while a command's own redirection is in force, descriptor 1 is what that says.
-  const char* attack =
-      "(exec 3</proc/self/fd/1 && cat <&3 >&2 && echo leaked >&2); echo again 1<>/proc/self/fd/1;"
-      "exec 3>/proc/self/fd/1 && echo over >&3";
-  CHECK(content_after(1, O_WRONLY | O_APPEND, attack) == "before\n");
+  const char* read = "timeout 1 head -c 6 /proc/self/fd/1 | grep -q before && echo leaked";
+  CHECK(content_after(1, O_WRONLY | O_APPEND, read) == "before\n");
+  CHECK(content_after(1, O_RDWR, "exec 3>/proc/self/fd/1; echo over >&3") == "over\ne\n");
+  CHECK(content_after(1, O_WRONLY | O_APPEND, "exec 3>/proc/self/fd/1; echo over >&3") ==
+        "before\nover\n");
 }
 
-TEST_CASE("an appended log cannot be truncated or overwritten") {
-  CHECK(content_after(1, O_WRONLY | O_APPEND, "echo more; : > /dev/stdout") == "before\nmore\n");
-  CHECK(content_after(2, O_WRONLY | O_APPEND,
-                      "echo more >&2; (exec 3>/proc/$$/fd/2; echo x >&3) 2>/dev/null") ==
-        "before\nmore\n");
+TEST_CASE(
+    "an appended log cannot be truncated or overwritten, /dev/stdout and /dev/stderr add to it") {
+  CHECK(content_after(1, O_WRONLY | O_APPEND,
+                      "echo more; : > /dev/stdout; truncate -s 0 /dev/stdout;"
+                      "echo x > /dev/stdout") == "before\nmore\nx\n");
+  CHECK(content_after(2, O_WRONLY | O_APPEND, "echo more >&2; echo x > /dev/stderr") ==
+        "before\nmore\nx\n");
+}
+
+TEST_CASE("a file on a standard descriptor keeps its mode, its times and its locks") {
+  const TempDir host;
+  const std::string path = host.file("file", "before\n", 0600);
+  const timespec old[2] = {{.tv_sec = 1000, .tv_nsec = 0}, {.tv_sec = 1000, .tv_nsec = 0}};
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), old, 0) == 0);
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Run attack(
+      {},
+      {"/bin/sh", "-c",
+       "chmod 4777 /proc/self/fd/0; touch -d @5 /proc/self/fd/0; flock -n 0; exec 0</dev/null"});
+  attack.command.fd(0, file.get());
+  CHECK(attack.end().reason() == "exited");
+  struct stat after = {};
+  REQUIRE(::stat(path.c_str(), &after) == 0);
+  CHECK((after.st_mode & 07777) == 0600);
+  CHECK(after.st_mtim.tv_sec == 1000);
+  CHECK(::flock(file.get(), LOCK_EX | LOCK_NB) == 0);
+}
+
+TEST_CASE("a network socket is never the task's, and what is on it still arrives") {
+  const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  const Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+  const Fd server(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  REQUIRE(::write(server.get(), "hello\n", 6) == 6);
+  REQUIRE(::shutdown(server.get(), SHUT_WR) == 0);
+  Run attack({}, {"/bin/sh", "-c", "cat; readlink /proc/self/fd/0"});
+  attack.command.fd(0, client.get());
+  const Ended ended = attack.end();
+  CHECK(ended.out.starts_with("hello\npipe:"));
+
+  Run listening({}, {"/bin/true"});
+  listening.command.fd(0, listener.get());
+  const Ended refused = listening.end();
+  CHECK(refused.code == 125);
+  CHECK(contains(refused.err, "a socket that is not connected"));
 }
 
 TEST_CASE("a directory on a standard descriptor is refused before the start") {

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "harness/sandbox.hpp"
 #include "harness/suite.hpp"
 
@@ -34,16 +36,37 @@ TEST_CASE("a setuid program gives nothing") {
 
 TEST_CASE("a root caller's task has an id on the host that is nobody's") {
   if (!is_root()) return;  // an ordinary caller's task keeps that caller's id: there is no other
-  const TempDir host;
-  REQUIRE(::chmod(host.dir("drop").c_str(), 0777) == 0);
-  const Ended ended =
-      sh("touch /drop/made; cat /etc/shadow", {"--rw", host / "drop" + std::string(":/drop")});
+  const Ended ended = sh("cat /proc/self/uid_map /proc/self/gid_map; cat /etc/shadow");
   CAPTURE(ended.err);
   CHECK(contains(ended.err, "denied"));
+  REQUIRE(lines(ended.out).size() == 2);
+  for (const std::string& map : lines(ended.out)) {
+    unsigned inside = 1, outside = 0, count = 0;
+    REQUIRE(std::sscanf(map.c_str(), "%u %u %u", &inside, &outside, &count) == 3);
+    CHECK(inside == 0);
+    CHECK(outside >= 0x80000);
+    CHECK(outside + count <= 0x6FFFFFFF);
+  }
+}
+
+TEST_CASE("a live tree takes no setuid or setgid file, and gives root its own rights in it") {
+  const TempDir host;
+  REQUIRE(::chmod(host.dir("drop").c_str(), 0755) == 0);
+  const Ended ended =
+      sh("cd /drop; cp /bin/true a; chmod 4755 a; chmod u+s a; chmod g+s a; install -m 6755 "
+         "/bin/true b;"
+         "cp /bin/true c; chmod 755 c; python3 -c 'import os; os.open(\"d\", os.O_CREAT, 0o4755)';"
+         "find . -perm /6000; ls",
+         {"--rw", host / "drop" + std::string(":/drop")});
+  CAPTURE(ended.err);
+  CHECK_FALSE(contains(ended.out, "./"));
+  CHECK(contains(ended.out, "c\n"));
   struct stat made = {};
-  if (::lstat((host / "drop/made").c_str(), &made) == 0) {
-    CHECK(made.st_uid >= 0x80000);
-    CHECK(made.st_uid <= 0x6FFFFFFF);
+  REQUIRE(::lstat((host / "drop/c").c_str(), &made) == 0);
+  CHECK((made.st_mode & 07777) == 0755);
+  CHECK(made.st_uid == ::geteuid());
+  for (const char* name : {"a", "b", "d"}) {
+    if (::lstat((host / "drop/" + name).c_str(), &made) == 0) CHECK((made.st_mode & 06000) == 0);
   }
 }
 

@@ -101,18 +101,19 @@ TEST_CASE("temporary files: a sandbox, ended or killed, leaves none behind") {
 }
 
 TEST_CASE("a caller that dies while its command line is read starts nothing") {
-  const TempDir place;
-  const std::string fifo = place / "environment";
-  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  const Fd environment(ends[0]);
+  Fd writer(ends[1]);
   const std::string marker = new_marker();
   // The environment's file is read while the command line is: nobody writes into it yet. The shell
   // is the caller, and is gone at once.
-  Run orphan({"--env-file", fifo}, {"/bin/sh", "-c", "echo started", marker},
+  Run orphan({"--env-file", "/dev/fd/7"}, {"/bin/sh", "-c", "echo started", marker},
              {"sh", "-c", "\"$@\" > /dev/null 2>&1 & sleep 0.3; exit 0", "sh"});
+  orphan.command.fd(7, environment.get());
   Process caller = orphan.command.start();
   await_processes(marker, 2);
   CHECK(caller.finish().code == 0);
-  Fd writer(::open(fifo.c_str(), O_RDWR | O_CLOEXEC));
   REQUIRE(::write(writer.get(), "A=1\n", 4) == 4);
   writer.reset();
   REQUIRE(within(milliseconds(10'000), [&] { return exists(orphan.result_file()); }));

@@ -74,9 +74,14 @@ TEST_CASE("each option sets its field and no other") {
       {{"--project", "ro:sub"},
        [](spec::Spec& s) {
          s.project = spec::ProjectMode::Ro;
+         s.project_is_asked = true;
          s.project_dir = "/work/dir/sub";
        }},
-      {{"--project=none"}, [](spec::Spec& s) { s.project = spec::ProjectMode::None; }},
+      {{"--project=none"},
+       [](spec::Spec& s) {
+         s.project = spec::ProjectMode::None;
+         s.project_is_asked = true;
+       }},
       {{"--chdir", "/a//b/"}, [](spec::Spec& s) { s.chdir = "/a/b"; }},
       {{"--user", "1:2"}, [](spec::Spec& s) { s.user = "1:2"; }},
       {{"-u", "bob"}, [](spec::Spec& s) { s.user = "bob"; }},
@@ -122,7 +127,7 @@ TEST_CASE("each option sets its field and no other") {
 TEST_CASE("given twice: the last scalar wins, whole; lists keep their order") {
   CHECK(spec_of({"--ttl", "5", "--ttl", "0"}).ttl == std::nullopt);
   CHECK(spec_of({"--root", "/r", "--root", "host"}) == spec_of({}));
-  CHECK(spec_of({"--project", "ro:/p", "--project", "cow"}) == spec_of({}));
+  CHECK(spec_of({"--project", "ro:/p", "--project", "cow"}) == spec_of({"--project", "cow"}));
   CHECK(spec_of({"--stdin", "f", "--stdin", "inherit"}) == spec_of({}));
 
   const spec::Spec files =

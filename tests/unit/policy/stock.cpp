@@ -2,6 +2,7 @@
 #include "policy/stock.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sched.h>

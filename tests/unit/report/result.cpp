@@ -117,15 +117,16 @@ TEST_CASE("result file: whole or not at all, and nothing is left beside it") {
   const TempDir dir;
   const std::string path = dir / "result.json";
   write_text(path, std::string(100'000, 'x'));
-  REQUIRE(report::check_result_file(path));
-  REQUIRE(report::write_result_file(path, full_outcome()));
+  const Result<report::ResultFile> file = report::ResultFile::open(path);
+  REQUIRE(file);
+  REQUIRE(file->write(full_outcome()));
   CHECK(read_text(path) == report::result_json(full_outcome()) + "\n");
   // A link is replaced, not written through.
   write_text(dir / "precious", "keep");
   ::unlink(path.c_str());
   REQUIRE(::symlink((dir / "precious").c_str(), path.c_str()) == 0);
   REQUIRE(::symlink((dir / "precious").c_str(), (path + ".abc.tmp").c_str()) == 0);
-  REQUIRE(report::write_result_file(path, full_outcome()));
+  REQUIRE(file->write(full_outcome()));
   CHECK(read_text(dir / "precious") == "keep");
   CHECK(json::parse(read_text(path))["id"] == "abc");
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 2);
@@ -134,18 +135,40 @@ TEST_CASE("result file: whole or not at all, and nothing is left beside it") {
 TEST_CASE("result file: what cannot be written is said before the start") {
   const TempDir dir;
   const auto checked = [](const std::string& path) {
-    const Result<void> result = report::check_result_file(path);
+    const Result<report::ResultFile> result = report::ResultFile::open(path);
     return result ? "fine" : describe(result.error());
   };
   CHECK(checked(dir / "new") == "fine");
   CHECK(checked(dir.path()) == "cannot write the result to " + dir.path() + ": it is a directory");
-  CHECK(checked(dir / "none/x") == "cannot write the result to " + (dir / "none/x") +
-                                       ": faccessat(" + (dir / "none") +
-                                       ", W_OK): No such file or directory (ENOENT)");
+  CHECK(checked(dir / "none/x") == "cannot write the result to " + (dir / "none/x") + ": open(" +
+                                       (dir / "none") + "): No such file or directory (ENOENT)");
   CHECK(checked("relative") == "fine");
-  const Result<void> failed = report::write_result_file(dir / "none/x", full_outcome());
+  const std::string not_regular = ": it is no regular file";
+  CHECK(checked("/dev/null") == "cannot write the result to /dev/null" + not_regular);
+  CHECK(checked("/dev/stdin") == "cannot write the result to /dev/stdin" + not_regular);
+  REQUIRE(::mkfifo((dir / "fifo").c_str(), 0600) == 0);
+  CHECK(checked(dir / "fifo") == "cannot write the result to " + (dir / "fifo") + not_regular);
+  struct stat null {};
+  CHECK(::stat("/dev/null", &null) == 0);
+  CHECK(S_ISCHR(null.st_mode));
+}
+
+TEST_CASE("result file: it goes where its directory was at the start") {
+  const TempDir dir;
+  REQUIRE(::mkdir((dir / "out").c_str(), 0755) == 0);
+  REQUIRE(::mkdir((dir / "victim").c_str(), 0755) == 0);
+  const Result<report::ResultFile> file = report::ResultFile::open(dir / "out/result.json");
+  REQUIRE(file);
+  REQUIRE(::rename((dir / "out").c_str(), (dir / "moved").c_str()) == 0);
+  REQUIRE(::symlink("victim", (dir / "out").c_str()) == 0);
+  REQUIRE(file->write(full_outcome()));
+  CHECK(std::filesystem::is_empty(dir / "victim"));
+  CHECK(std::filesystem::exists(dir / "moved/result.json"));
+  // A directory that is gone takes nothing: the result is not written elsewhere.
+  REQUIRE(std::filesystem::remove_all(dir / "moved") > 0);
+  const Result<void> failed = file->write(full_outcome());
   REQUIRE_FALSE(failed);
-  CHECK(describe(failed.error()) == "cannot write the result to " + (dir / "none/x") + ": open(" +
-                                        (dir / "none/x.abc.tmp") +
-                                        ", O_CREAT|O_EXCL): No such file or directory (ENOENT)");
+  CHECK(describe(failed.error()) ==
+        "cannot write the result to " + (dir / "out/result.json") +
+            ": open(result.json.abc.tmp, O_CREAT|O_EXCL): No such file or directory (ENOENT)");
 }
