@@ -1,6 +1,7 @@
 #include "cli/env_file.hpp"
 
 #include "base/text.hpp"
+#include "host/sources.hpp"
 #include "spec/env_file.hpp"
 #include "sys/files.hpp"
 
@@ -13,6 +14,7 @@ Result<std::vector<spec::EnvRule>> read_env_file(const std::string& path) {
   if (!text) {
     Error error = std::move(text).error();
     error.kind = ErrorKind::Usage;
+    error.hint = host::path_remedy(error.sys_errno);
     return error;
   }
   return spec::parse_env_file(path, *text);
