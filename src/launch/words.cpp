@@ -45,7 +45,11 @@ Words overlay_words(const plan::MountStep& step, int error) {
     words.hint =
         "a directory with other mounts below it, or on a file system that overlayfs does "
         "not take, cannot be a lower layer; name its parts, or use --ro or --rw";
-  } else if (error == ENOENT || error == ENOTDIR || error == ELOOP) {
+  } else if (error == ELOOP) {
+    words.hint =
+        "the mount point inside must not be a symlink, and overlayfs takes none of the kernel's "
+        "own file systems, such as /proc, as a source";
+  } else if (error == ENOENT || error == ENOTDIR) {
     words.hint = "the mount point must exist inside, as a directory and not behind a symlink";
   }
   return words;
