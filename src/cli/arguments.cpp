@@ -107,7 +107,10 @@ std::string path_inside(std::string_view path) {
 }
 
 Result<std::string> absolute_path(std::string_view working_dir, std::string_view path) {
-  if (path.empty()) return usage_error("use '' as a path: it is empty");
+  if (path.empty()) {
+    return usage_error("use '' as a path: it is empty",
+                       "write a path; a variable in its place may be unset");
+  }
   if (path[0] == '/') return normal_path(path);
   if (working_dir.empty()) {
     return usage_error(

@@ -217,7 +217,8 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
        "hint: write NAME=VALUE, or NAME for the caller's\n"},
       {{"--name", "a/b"},
        "mayfly: cannot use a/b as a sandbox name: only letters, digits, '_', '.' and '-' are "
-       "allowed\n"},
+       "allowed\n"
+       "hint: at most 64 letters, digits, '_', '.' and '-', the first a letter or digit\n"},
       {{"--hostname", "a b"},
        "mayfly: cannot use 'a b' as a host name: only letters, digits, '-' and '.' are allowed\n"
        "hint: at most 64 letters, digits, '-' and '.', the first a letter or digit\n"},
@@ -248,8 +249,12 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
       {{"--chdir", "sub"},
        "mayfly: cannot use sub as a working directory inside: it is not absolute\n"
        "hint: write it from / on\n"},
-      {{"--root", ""}, "mayfly: cannot use '' as a path: it is empty (--root)\n"},
-      {{"--stdin", ""}, "mayfly: cannot use '' as a path: it is empty (--stdin)\n"},
+      {{"--root", ""},
+       "mayfly: cannot use '' as a path: it is empty (--root)\n"
+       "hint: write a path; a variable in its place may be unset\n"},
+      {{"--stdin", ""},
+       "mayfly: cannot use '' as a path: it is empty (--stdin)\n"
+       "hint: write a path; a variable in its place may be unset\n"},
   };
   for (const auto& each : cases) {
     const auto& words = each.words;
