@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 BUILD = os.environ["MAYFLY_BUILD"]
-MAKEFILE = ("all:\n\t@echo all > build/made; echo all > made\ntest:\n\t@echo tested > made\n"
+MAKEFILE = ("all:\n\t@echo all > build/made && echo all > made\ntest:\n\t@echo tested > made\n"
             "build:\n\t@echo built > made\n.PHONY: all test build\n")
 FEWEST = 10
 
