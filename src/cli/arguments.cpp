@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -65,6 +66,18 @@ Result<Place> take_place(std::string_view& rest) {
   return place;
 }
 
+// A setting as other tools have them behind a path: "/x,rw". Taken for a part of the name it would
+// be ignored, and the path shown with other rights than was meant.
+bool ends_in_setting(std::string_view path) {
+  constexpr std::string_view kSettings[] = {"ro",     "rw",    "z",    "Z",      "cow",
+                                            "bind",   "rbind", "exec", "noexec", "suid",
+                                            "nosuid", "dev",   "nodev"};
+  const std::size_t comma = path.rfind(',');
+  if (comma == std::string_view::npos) return false;
+  const std::string_view word = path.substr(comma + 1);
+  return std::find(std::begin(kSettings), std::end(kSettings), word) != std::end(kSettings);
+}
+
 Result<void> set_tmpfs_option(FsEntry& entry, std::string_view text, std::string_view setting) {
   const std::size_t equals = setting.find('=');
   const std::string_view name = setting.substr(0, equals);
@@ -94,7 +107,10 @@ std::string path_inside(std::string_view path) {
 }
 
 Result<std::string> absolute_path(std::string_view working_dir, std::string_view path) {
-  if (path.empty()) return usage_error("use '' as a path: it is empty");
+  if (path.empty()) {
+    return usage_error("use '' as a path: it is empty",
+                       "write a path; a variable in its place may be unset");
+  }
   if (path[0] == '/') return normal_path(path);
   if (working_dir.empty()) {
     return usage_error(
@@ -114,11 +130,17 @@ Result<FsEntry> parse_tree(FsKind kind, std::string_view working_dir, std::strin
     entry.target = entry.source;
     return entry;
   }
-  entry.target = path_inside(TRY(take_path(rest, ":")));
+  const std::string target = TRY(take_path(rest, ":"));
   if (!rest.empty()) {
     return malformed(text, "there is more than one ':'",
                      "write it SRC:DST, and a ':' in a path as \\:");
   }
+  if (ends_in_setting(target)) {
+    return malformed(text, "there are no settings behind a path",
+                     "--ro, --rw and --cow choose how it is shown; a path that does end so is "
+                     "written with a / behind it");
+  }
+  entry.target = path_inside(target);
   return entry;
 }
 

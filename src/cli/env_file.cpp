@@ -15,6 +15,7 @@ Result<std::vector<spec::EnvRule>> read_env_file(const std::string& path) {
   if (!text) {
     Error error = std::move(text).error();
     error.kind = ErrorKind::Usage;
+    error.hint = host::path_remedy(error.sys_errno);
     return error;
   }
   return spec::parse_env_file(path, *text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
@@ -29,7 +30,7 @@ Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFact
 
 Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.root != spec::RootKind::Directory) return {};
-  host::SourceFact root = TRY(host::inspect_source(spec.root_dir));
+  host::SourceFact root = TRY(host::inspect_source(spec.root_dir, "--root"));
   if (root.kind != host::SourceFact::Kind::Directory) {
     return Error{.kind = ErrorKind::Usage,
                  .sys_errno = ENOTDIR,
@@ -47,9 +48,35 @@ Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.project_dir.empty() && !live) return {};
   const plan::Project project = TRY(plan::choose_project(spec, facts));
   if (project.dir.empty()) return {};
-  host::SourceFact fact = TRY(host::inspect_source(project.dir));
+  host::SourceFact fact = TRY(host::inspect_source(project.dir, "--project"));
+  if (fact.kind != host::SourceFact::Kind::Directory) {
+    return usage_error("use " + shown(project.dir) + " as the project: it is not a directory",
+                       "name the directory that holds it: --project cow:DIR");
+  }
   if (live) fact.socket = host::socket_in(project.dir);
   facts.sources.push_back(std::move(fact));
+  return {};
+}
+
+// The option that makes such an entry.
+std::string_view option_of(spec::FsKind kind) {
+  switch (kind) {
+    case spec::FsKind::Ro:
+      return "--ro";
+    case spec::FsKind::Rw:
+      return "--rw";
+    case spec::FsKind::Cow:
+      return "--cow";
+    case spec::FsKind::Device:
+      return "--device";
+    default:
+      return "--file";
+  }
+}
+
+Result<void> look_at_stdin(const spec::Spec& spec) {
+  if (spec.stdin_kind != spec::StdinKind::File) return {};
+  TRY(host::inspect_source(spec.stdin_file, "--stdin"));
   return {};
 }
 
@@ -61,7 +88,7 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
       entry.source.clear();
       continue;
     }
-    host::SourceFact fact = TRY(host::inspect_source(entry.source));
+    host::SourceFact fact = TRY(host::inspect_source(entry.source, option_of(entry.kind)));
     if (entry.kind == spec::FsKind::Device && fact.kind != host::SourceFact::Kind::Device) {
       return usage_error("show " + shown(entry.source) + " as a device: it is none",
                          "--ro and --rw show files and directories");
@@ -97,6 +124,7 @@ Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& workin
       working_dir));
   TRY(look_at_root(spec, facts));
   TRY(look_at_project(spec, facts));
+  TRY(look_at_stdin(spec));
   TRY(look_at_entries(spec, facts));
   TRY(look_at_trees(spec, facts));
   return facts;

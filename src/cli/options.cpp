@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "cli/aliases.hpp"
 
 namespace mayfly::cli {
 namespace {
@@ -56,16 +57,43 @@ Error unreadable(const Verb& verb, std::string why, std::string hint = {}) {
   return usage_error("read the command line: " + std::move(why), std::move(hint));
 }
 
-Error unknown_option(const Verb& verb, std::string_view word) {
-  std::string_view typed = word.substr(0, word.find('='));
-  std::string why = "unknown option " + shown(typed);
+// What an option that does not exist was meant to be.
+struct Meant {
+  const Option* option = nullptr;  // null: not known
+  std::string hint;                // empty: not known
+};
+
+Meant meant_by(const Verb& verb, std::string_view typed) {
   typed.remove_prefix(std::min(typed.find_first_not_of('-'), typed.size()));
+  if (verb.words == Words::Command) {
+    for (const Alias& alias : kAliases) {
+      if (alias.typed != typed) continue;
+      return {find_option(verb.options, alias.option), std::string(alias.hint)};
+    }
+  }
   std::vector<std::string_view> names;
   for (const Option& option : verb.options)
     names.emplace_back(option.name);
   const std::string_view name = nearest(typed, names);
-  if (name.empty()) return unreadable(verb, std::move(why));
-  return unreadable(verb, std::move(why), "did you mean --" + std::string(name) + "?");
+  if (name.empty()) return {};
+  return {find_option(verb.options, name), "did you mean --" + std::string(name) + "?"};
+}
+
+Error unknown_option(const Verb& verb, std::string_view word) {
+  const std::string_view typed = word.substr(0, word.find('='));
+  return unreadable(verb, "unknown option " + shown(typed), meant_by(verb, typed).hint);
+}
+
+// How many words an unknown option takes up at the front of `words`: itself, and what follows if
+// that is its value for sure. What may be the command is left: options behind it are the command's.
+std::size_t words_of_unknown(const Verb& verb, std::span<char* const> words) {
+  const std::string_view word = words[0];
+  if (word.find('=') != std::string_view::npos || words.size() < 2 || words[1][0] == '-') return 1;
+  const Option* meant = meant_by(verb, word).option;
+  if (meant != nullptr) return meant->argument != nullptr ? 2 : 1;
+  // A "--" is still to come, so that the command is behind it.
+  const auto is_end = [](std::string_view later) { return later == "--"; };
+  return std::any_of(words.begin() + 1, words.end(), is_end) ? 2 : 1;
 }
 
 std::string misused(const Option& option) {
@@ -78,6 +106,66 @@ std::string misused(const Option& option) {
 bool is_unknown_long(const Verb& verb, std::string_view word) {
   if (word.substr(0, 2) != "--" || word == "--") return false;
   return find_option(verb.options, word.substr(2, word.find('=') - 2)) == nullptr;
+}
+
+// A reading of the command line up to now.
+struct Reading {
+  const Verb& verb;
+  GetoptTable table;
+  std::span<char* const> rest = {};  // its first word is done with
+  std::optional<Error> first = {};   // the first that was wrong
+  void refuse(Error error) {
+    if (!first) first = std::move(error);
+  }
+};
+
+// The value of an option that was left out where another option, or the end of them, follows:
+// `--ttl -- true`. Getopt would take that for the value.
+bool swallowed_option(std::span<char* const> words) {
+  return optarg != nullptr && optind >= 2 &&
+         optarg == words[static_cast<std::size_t>(optind - 1)] &&
+         std::string_view(optarg).substr(0, 2) == "--";
+}
+
+// Reads options until a word that is none, and answers 0; or until an unknown one, and answers its
+// place in `reading.rest`.
+std::size_t read_options(Reading& reading, Request& request) {
+  const Verb& verb = reading.verb;
+  const int count = static_cast<int>(reading.rest.size());
+  optind = 0;  // glibc: forget what an earlier call left
+  for (;;) {
+    const auto next = static_cast<std::size_t>(std::max(optind, 1));
+    if (next < reading.rest.size() && is_unknown_long(verb, reading.rest[next])) {
+      reading.refuse(unknown_option(verb, reading.rest[next]));
+      return next;
+    }
+    const int found = ::getopt_long(count, reading.rest.data(), reading.table.letters(),
+                                    reading.table.rows(), nullptr);
+    if (found == -1) return 0;
+    const bool failed = found == '?' || found == ':';
+    const Option* option = option_of(verb.options, failed ? optopt : found);
+    if (option == nullptr) {
+      const char letter[] = {'-', static_cast<char>(optopt), '\0'};
+      reading.refuse(unknown_option(verb, letter));
+      return next;
+    }
+    if (failed) {
+      reading.refuse(unreadable(verb, misused(*option)));
+    } else if (swallowed_option(reading.rest)) {
+      const std::string behind = "--" + std::string(option->name) + "=" + optarg;
+      reading.refuse(
+          unreadable(verb, misused(*option),
+                     "if " + shown(optarg) + " is meant as its value, write " + shown(behind)));
+      --optind;
+    } else {
+      Result<void> applied = option->apply(request, optarg != nullptr ? optarg : "");
+      if (!applied) {
+        applied.error().action += " (--" + std::string(option->name) + ")";
+        reading.refuse(std::move(applied).error());
+      }
+    }
+    if (request.help) return 0;
+  }
 }
 
 Result<void> take_words(const Verb& verb, std::span<char* const> words, Request& request) {
@@ -125,35 +213,18 @@ std::string_view nearest(std::string_view typed, std::span<const std::string_vie
 }
 
 Result<void> parse(const Verb& verb, std::span<char* const> args, Request& request) {
-  const GetoptTable table(verb.options);
-  const int count = static_cast<int>(args.size());
-  std::optional<Error> first;
-  optind = 0;  // glibc: forget what an earlier call left
-  for (;;) {
-    const int next = std::max(optind, 1);
-    if (next < count && is_unknown_long(verb, args[static_cast<std::size_t>(next)])) {
-      return first ? *first : unknown_option(verb, args[static_cast<std::size_t>(next)]);
-    }
-    const int found = ::getopt_long(count, args.data(), table.letters(), table.rows(), nullptr);
-    if (found == -1) break;
-    const bool failed = found == '?' || found == ':';
-    const Option* option = option_of(verb.options, failed ? optopt : found);
-    if (option == nullptr) {
-      const char letter[] = {'-', static_cast<char>(optopt), '\0'};
-      return first ? *first : unknown_option(verb, letter);
-    }
-    Result<void> applied;
-    if (failed) {
-      applied = unreadable(verb, misused(*option));
-    } else {
-      applied = option->apply(request, optarg != nullptr ? optarg : "");
-      if (!applied) applied.error().action += " (--" + std::string(option->name) + ")";
-    }
-    if (!applied && !first) first = std::move(applied).error();
-    if (request.help) return {};
+  Reading reading{.verb = verb, .table = GetoptTable(verb.options), .rest = args};
+  while (reading.rest.size() > 1 && !request.help) {
+    const std::size_t unknown = read_options(reading, request);
+    if (unknown == 0) break;
+    const std::span<char* const> words = reading.rest.subspan(unknown);
+    // Getopt starts anew, behind a word that it takes for the program's name.
+    reading.rest = words.subspan(words_of_unknown(verb, words) - 1);
   }
-  if (first) return *first;
-  return take_words(verb, args.subspan(static_cast<std::size_t>(optind)), request);
+  if (request.help) return {};
+  if (reading.first) return *std::move(reading.first);
+  const std::size_t end = reading.rest.size() > 1 ? static_cast<std::size_t>(optind) : 1;
+  return take_words(verb, reading.rest.subspan(end), request);
 }
 
 }  // namespace mayfly::cli

@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/ending.hpp"
 #include "cli/gather.hpp"
+#include "cli/not_found.hpp"
 #include "cli/say.hpp"
 #include "report/status.hpp"
 #include "supervise/supervisor.hpp"
@@ -20,17 +21,6 @@ namespace mayfly::cli {
 namespace {
 
 using supervise::Outcome;
-
-Outcome attempt(const Request& request, report::Reporter& reporter) {
-  spec::Spec spec = request.spec;
-  Result<host::HostFacts> facts = gather_facts(spec, request.working_dir);
-  if (facts) {
-    return supervise::run(spec, *facts, caller_environment(), *request.beginning, reporter);
-  }
-  Outcome outcome = supervise::never_started(spec, std::move(facts).error());
-  reporter.ended(outcome);
-  return outcome;
-}
 
 bool is_program(const std::string& path) {
   struct stat status = {};
@@ -45,6 +35,41 @@ HostView host_view(const Request& request) {
           .is_program = is_program};
 }
 
+Outcome explained(const Request& request, Outcome outcome) {
+  if (outcome.reason == supervise::Reason::ExecFailed) {
+    explain_exec(request.spec, host_view(request), outcome);
+  }
+  return outcome;
+}
+
+// Passes on what happens; what it says about a command that is not there knows the host.
+class Explainer final : public supervise::Observer {
+ public:
+  Explainer(const Request& request, supervise::Observer& next) : request_(request), next_(next) {}
+  void created(const std::string& id, const plan::Plan& plan) override { next_.created(id, plan); }
+  void started(int pid_inside) override { next_.started(pid_inside); }
+  void ending(supervise::Reason reason) override { next_.ending(reason); }
+  void ended(const Outcome& outcome) override {
+    if (outcome.reason != supervise::Reason::ExecFailed) return next_.ended(outcome);
+    next_.ended(explained(request_, outcome));
+  }
+
+ private:
+  const Request& request_;
+  supervise::Observer& next_;
+};
+
+Outcome attempt(const Request& request, supervise::Observer& observer) {
+  spec::Spec spec = request.spec;
+  Result<host::HostFacts> facts = gather_facts(spec, request.working_dir);
+  if (facts) {
+    return supervise::run(spec, *facts, caller_environment(), *request.beginning, observer);
+  }
+  Outcome outcome = supervise::never_started(spec, std::move(facts).error());
+  observer.ended(outcome);
+  return outcome;
+}
+
 }  // namespace
 
 int run(const Request& request) {
@@ -53,9 +78,10 @@ int run(const Request& request) {
   const Result<void> opened =
       reporter.open({.status_fd = spec.status_fd, .result_file = spec.result_file});
   if (!opened) return refuse_run(request, opened.error());
-  const Outcome outcome = attempt(request, reporter);
+  Explainer explainer(request, reporter);
+  const Outcome outcome = explained(request, attempt(request, explainer));
   std::string text;
-  if (!spec.quiet) text = ending_text(spec, outcome, host_view(request));
+  if (!spec.quiet) text = ending_text(outcome);
   // Whoever asked for a result must not take its absence for success.
   if (reporter.failure()) text += complaint(*reporter.failure());
   say(text);

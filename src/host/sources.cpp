@@ -6,6 +6,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <string_view>
 
@@ -61,13 +62,40 @@ SourceFact::Kind kind_of(mode_t mode) {
 
 }  // namespace
 
-Result<SourceFact> inspect_source(const std::string& path) {
+const char* path_remedy(int error) {
+  switch (error) {
+    case ENOENT:
+      return "there is nothing of this name on the host, where it is looked up: check the spelling";
+    case EACCES:
+    case EPERM:
+      return "the caller's own rights on the host do not suffice for it";
+    case ENOTDIR:
+      return "a part of this path is a file, not a directory";
+    case EISDIR:
+      return "name a file, not a directory";
+    case ELOOP:
+      return "its symbolic links go in circles";
+    case ENAMETOOLONG:
+      return "the kernel takes no longer one: choose a shorter path";
+    case ENXIO:
+    case ENODEV:
+      return "what is there cannot be opened: name a file or a directory";
+    case EFBIG:
+      return "name a smaller file";
+    default:
+      return sys::common_remedy(error);
+  }
+}
+
+Result<SourceFact> inspect_source(const std::string& path, std::string_view option) {
   const Fd source(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status = {};
   if (!source || ::fstat(source.get(), &status) != 0) {
-    Error error = sys::errno_error("show " + shown(path) + " inside", "open(" + shown(path) + ")");
+    Error error =
+        sys::errno_error("use " + shown(path) + " of the host (" + std::string(option) + ")",
+                         "open(" + shown(path) + ")");
     error.kind = ErrorKind::Usage;
-    error.hint = "the path before ':' is looked up on the host, as you";
+    error.hint = path_remedy(error.sys_errno);
     return error;
   }
   SourceFact fact{.path = path, .kind = kind_of(status.st_mode)};
@@ -102,9 +130,10 @@ Result<void> check_ends(const std::string& path) {
 
 Result<std::string> read_source(const std::string& path, std::size_t most) {
   const auto failed = [&](const char* call) {
-    Error error = sys::errno_error("copy " + shown(path) + " inside",
+    Error error = sys::errno_error("copy " + shown(path) + " inside (--file)",
                                    std::string(call) + "(" + shown(path) + ")");
     error.kind = ErrorKind::Usage;
+    error.hint = path_remedy(error.sys_errno);
     return error;
   };
   TRY(check_ends(path));

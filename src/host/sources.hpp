@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -18,9 +19,12 @@ struct SourceFact {
   bool operator==(const SourceFact&) const = default;
 };
 
-// Looks at one source; for sockets in a directory there is socket_in(). Errors: it does not exist,
-// or the caller may not see it.
-[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path);
+// Looks at one source; for sockets in a directory there is socket_in(). `option` is what names it
+// on the command line. Errors: it does not exist, or the caller may not see it.
+[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path, std::string_view option);
+
+// What to do about a path of the host that cannot be opened or read, by errno; empty: not known.
+[[nodiscard]] const char* path_remedy(int error);
 
 // A path without symbolic links, if it is one of these sources; else as it is.
 [[nodiscard]] const std::string& real_path(const std::vector<SourceFact>& sources,

@@ -45,10 +45,26 @@ Words overlay_words(const plan::MountStep& step, int error) {
     words.hint =
         "a directory with other mounts below it, or on a file system that overlayfs does "
         "not take, cannot be a lower layer; name its parts, or use --ro or --rw";
+  } else if (error == ELOOP) {
+    words.hint =
+        "the mount point inside must not be a symlink, and overlayfs takes none of the kernel's "
+        "own file systems, such as /proc, as a source";
   } else if (error == ENOENT || error == ENOTDIR) {
     words.hint = "the mount point must exist inside, as a directory and not behind a symlink";
   }
   return words;
+}
+
+const char* bind_hint(const plan::MountStep& step, int error) {
+  if (error == ENOTDIR || error == ELOOP) {
+    return "the target must be of the source's kind and not behind a symlink";
+  }
+  if (step.target == "proc" || step.target.rfind("proc/", 0) == 0) {
+    return "nothing can be put into the sandbox's /proc: choose another target";
+  }
+  return error == EACCES || error == EPERM
+             ? "the sandbox's user must have rights to it on the host"
+             : "choose another target, one that the sandbox can make or has already";
 }
 
 Words mount_words(const plan::Plan& plan, std::uint32_t index, int error) {
@@ -74,9 +90,7 @@ Words mount_words(const plan::Plan& plan, std::uint32_t index, int error) {
       return {.action = "bind " + shown(step->source) + " on " + shown(at) +
                         (step->access == plan::Access::ReadOnly ? " read-only" : ""),
               .call = "move_mount(" + shown(step->source) + ", " + shown(at) + ")",
-              .hint = error == ENOTDIR || error == ELOOP
-                          ? "the target must be of the source's kind and not behind a symlink"
-                          : ""};
+              .hint = bind_hint(*step, error)};
     case plan::MountKind::Tmpfs:
       return {.action = "mount a tmpfs on " + shown(at), .call = "fsmount(tmpfs)", .hint = {}};
     case plan::MountKind::Proc:
@@ -92,7 +106,11 @@ Words mount_words(const plan::Plan& plan, std::uint32_t index, int error) {
     case plan::MountKind::Devpts:
       return {.action = "mount /dev/pts", .call = "fsmount(devpts)", .hint = {}};
     case plan::MountKind::Mask:
-      return {.action = "mask " + shown(at), .call = {}, .hint = {}};
+      return {.action = "mask " + shown(at),
+              .call = {},
+              .hint = error == ELOOP
+                          ? "it is a symbolic link, or behind one: mask what it points to"
+                          : "it must be a file or directory of the sandbox"};
     case plan::MountKind::ReadOnly:
       return {.action = "make " + shown(at) + " read-only",
               .call = "mount_setattr(" + shown(at) + ", RDONLY)",

@@ -7,20 +7,16 @@
 #include "base/text.hpp"
 
 namespace mayfly::spec {
-namespace {
-
-bool is_name(std::string_view name) {
+bool is_variable_name(std::string_view name) {
   bool first = true;
   for (char c : name) {
     const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
-    const bool digit = c >= '0' && c <= '9';
-    if (!letter && (first || !digit)) return false;
+    const bool other = (c >= '0' && c <= '9') || c == '.' || c == '-';
+    if (!letter && (first || !other)) return false;
     first = false;
   }
   return !name.empty();
 }
-
-}  // namespace
 
 Result<std::vector<EnvRule>> parse_env_file(std::string_view file, std::string_view text) {
   std::vector<EnvRule> rules;
@@ -45,9 +41,8 @@ Result<std::vector<EnvRule>> parse_env_file(std::string_view file, std::string_v
       return refuse("there is no '='", "each line is NAME=VALUE, or a comment that begins with #");
     }
     const std::string_view name = line.substr(0, equals);
-    if (!is_name(name)) {
-      return refuse(shown(name) + " is not a name",
-                    "a letter or '_', then letters, digits and '_', with no blank around it");
+    if (!is_variable_name(name)) {
+      return refuse(shown(name) + " is not a name", std::string(kVariableNames));
     }
     rules.push_back({.kind = EnvKind::Set,
                      .name = std::string(name),

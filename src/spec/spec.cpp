@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "spec/env_file.hpp"
 #include "spec/units.hpp"
 
 namespace mayfly::spec {
@@ -22,6 +23,9 @@ constexpr std::uint64_t kLeastLayerBytes = 64u << 10;
 constexpr std::uint64_t kLeastLayerInodes = 64;
 constexpr std::uint64_t kMostId = 4'294'967'294;  // the number above it means "no id"
 constexpr std::uint64_t kMostPids = 4u << 20;     // PID_MAX_LIMIT
+// Remedies that several messages share.
+constexpr std::string_view kNoNul = "no path, name or value can hold one";
+constexpr std::string_view kShorter = "the kernel takes no longer one: choose a shorter path";
 // A bound for what is planned and mounted one by one, far above any use.
 constexpr std::size_t kMostFsEntries = 1000;
 
@@ -53,17 +57,19 @@ bool has_dot_dot(std::string_view path) {
 
 // A path that the kernel could take and that means the same wherever it is looked at from.
 Result<void> check_path(std::string_view what, std::string_view path) {
-  if (path.empty()) return refused(what, path, "it is empty");
-  if (has_nul(path)) return refused(what, path, "it has a NUL byte");
+  if (path.empty()) return refused(what, path, "it is empty", "write it from / on");
+  if (has_nul(path)) return refused(what, path, "it has a NUL byte", std::string(kNoNul));
   if (path[0] != '/') return refused(what, path, "it is not absolute", "write it from / on");
   if (has_dot_dot(path)) return refused(what, path, "it has a '..'", "write the path without it");
   if (path != normal_path(path)) {
     return refused(what, path, "it is not in its normal form", "write it " + normal_path(path));
   }
-  if (path.size() >= PATH_MAX) return refused(what, path, "it is longer than 4095 bytes");
+  if (path.size() >= PATH_MAX) {
+    return refused(what, path, "it is longer than 4095 bytes", std::string(kShorter));
+  }
   for (std::string_view piece : split(path, '/')) {
     if (piece.size() > NAME_MAX) {
-      return refused(what, path, "a name in it is longer than 255 bytes");
+      return refused(what, path, "a name in it is longer than 255 bytes", std::string(kShorter));
     }
   }
   return {};
@@ -83,17 +89,23 @@ Result<void> check_entry(const FsEntry& entry) {
     TRY(check_path("a path on the host", entry.source));
   }
   if (entry.kind == FsKind::File && !entry.source.empty() && !entry.data.empty()) {
-    return refused("a file", entry.target, "it has both a text and a source");
+    return refused("a file", entry.target, "it has both a text and a source", "give one of them");
   }
   if (entry.kind == FsKind::Symlink) {
-    if (entry.data.empty()) return refused("a link", entry.target, "it points nowhere");
-    if (has_nul(entry.data)) return refused("where a link points", entry.data, "it has a NUL byte");
+    if (entry.data.empty()) {
+      return refused("a link", entry.target, "it points nowhere", "write it DST=TARGET");
+    }
+    if (has_nul(entry.data)) {
+      return refused("where a link points", entry.data, "it has a NUL byte", std::string(kNoNul));
+    }
     if (entry.data.size() >= PATH_MAX) {
-      return refused("where a link points", entry.data, "it is longer than 4095 bytes");
+      return refused("where a link points", entry.data, "it is longer than 4095 bytes",
+                     std::string(kShorter));
     }
   }
   if (entry.mode.value_or(0) > 07777) {
-    return refused("a path inside", entry.target, "its mode is more than 07777");
+    return refused("a path inside", entry.target, "its mode is more than 07777",
+                   "octal permission bits, like 644 or 0700");
   }
   return {};
 }
@@ -101,11 +113,20 @@ Result<void> check_entry(const FsEntry& entry) {
 Result<void> check_env(const EnvRule& rule) {
   const std::string_view what =
       rule.kind == EnvKind::PassPattern ? "an environment pattern" : "an environment name";
-  if (rule.name.empty()) return refused(what, rule.name, "it is empty");
-  if (has_nul(rule.name)) return refused(what, rule.name, "it has a NUL byte");
-  if (rule.name.find('=') != std::string::npos) return refused(what, rule.name, "it has a '='");
+  if (rule.name.empty()) {
+    return refused(what, rule.name, "it is empty", "write NAME=VALUE, or NAME for the caller's");
+  }
+  if (has_nul(rule.name)) {
+    return refused(what, rule.name, "it has a NUL byte", std::string(kNoNul));
+  }
+  if (rule.name.find('=') != std::string::npos) {
+    return refused(what, rule.name, "it has a '='", "the value comes after the first '='");
+  }
+  if (rule.kind != EnvKind::PassPattern && !is_variable_name(rule.name)) {
+    return refused(what, rule.name, "no variable is called so", std::string(kVariableNames));
+  }
   if (has_nul(rule.value)) {
-    return refused(what, rule.name, "its value has a NUL byte");
+    return refused(what, rule.name, "its value has a NUL byte", std::string(kNoNul));
   }
   return {};
 }
@@ -129,13 +150,17 @@ Result<void> check_user(std::string_view user) {
 
 Result<void> check_hostname(std::string_view name) {
   constexpr std::string_view kWhat = "a host name";
-  if (name.empty()) return refused(kWhat, name, "it is empty");
-  if (name.size() > kMostHostnameBytes) return refused(kWhat, name, "it is longer than 64 bytes");
+  const auto refuse = [&](std::string_view why) {
+    return refused(kWhat, name, why,
+                   "at most 64 letters, digits, '-' and '.', the first a letter or digit");
+  };
+  if (name.empty()) return refuse("it is empty");
+  if (name.size() > kMostHostnameBytes) return refuse("it is longer than 64 bytes");
   if (!only(name, kLetters, kDigits, "-.")) {
-    return refused(kWhat, name, "only letters, digits, '-' and '.' are allowed");
+    return refuse("only letters, digits, '-' and '.' are allowed");
   }
   if (name.front() == '-' || name.front() == '.') {
-    return refused(kWhat, name, "it does not start with a letter or digit");
+    return refuse("it does not start with a letter or digit");
   }
   return {};
 }
@@ -143,35 +168,43 @@ Result<void> check_hostname(std::string_view name) {
 Result<void> check_name(std::string_view name) {
   constexpr std::string_view kWhat = "a sandbox name";
   if (name.empty()) return {};
-  if (name.size() > kMostNameBytes) return refused(kWhat, name, "it is longer than 64 bytes");
+  const auto refuse = [&](std::string_view why) {
+    return refused(kWhat, name, why,
+                   "at most 64 letters, digits, '_', '.' and '-', the first a letter or digit");
+  };
+  if (name.size() > kMostNameBytes) return refuse("it is longer than 64 bytes");
   if (!only(name, kLetters, kDigits, "_.-")) {
-    return refused(kWhat, name, "only letters, digits, '_', '.' and '-' are allowed");
+    return refuse("only letters, digits, '_', '.' and '-' are allowed");
   }
   if (!only(name.substr(0, 1), kLetters, kDigits)) {
-    return refused(kWhat, name, "it does not start with a letter or digit");
+    return refuse("it does not start with a letter or digit");
   }
   return {};
 }
 
 Result<void> check_labels(const Spec& spec) {
   if (spec.labels.size() > kMostLabels) {
-    return usage_error("use more than " + std::to_string(kMostLabels) + " labels");
+    return usage_error("use more than " + std::to_string(kMostLabels) + " labels",
+                       "leave some out, or put more into one value");
   }
   for (std::size_t i = 0; i < spec.labels.size(); ++i) {
     const auto& [key, value] = spec.labels[i];
-    if (key.empty()) return refused("a label", key, "its name is empty");
+    const auto refuse = [&](std::string_view why, std::string_view hint) {
+      return refused("a label", key, why, std::string(hint));
+    };
+    if (key.empty()) return refuse("its name is empty", "write it KEY=VALUE");
     if (key.size() > kMostNameBytes || !only(key, kLetters, kDigits, "_.-/")) {
-      return refused("a label", key,
-                     "its name may have at most 64 letters, digits, '_', '.', '-' and '/'");
+      return refuse("its name may have at most 64 letters, digits, '_', '.', '-' and '/'",
+                    "choose another name");
     }
     // Labels come back in JSON, which has no way to hold other bytes.
-    if (!is_utf8(value)) return refused("a label", key, "its value is not UTF-8");
-    if (has_nul(value)) return refused("a label", key, "its value has a NUL byte");
+    if (!is_utf8(value)) return refuse("its value is not UTF-8", "encode it, as in base64");
+    if (has_nul(value)) return refuse("its value has a NUL byte", kNoNul);
     if (value.size() > kMostLabelBytes) {
-      return refused("a label", key, "its value is longer than 1024 bytes");
+      return refuse("its value is longer than 1024 bytes", "put it into a file and name that");
     }
     for (std::size_t j = 0; j < i; ++j) {
-      if (spec.labels[j].first == key) return refused("a label", key, "it is there twice");
+      if (spec.labels[j].first == key) return refuse("it is there twice", "leave one out");
     }
   }
   return {};
@@ -183,9 +216,14 @@ Result<void> check_command(const Spec& spec) {
                        "write the command after the options: mayfly run [OPTION...] COMMAND");
   }
   for (const std::string& word : spec.argv) {
-    if (has_nul(word)) return refused("a word of the command", word, "it has a NUL byte");
+    if (has_nul(word)) {
+      return refused("a word of the command", word, "it has a NUL byte", std::string(kNoNul));
+    }
   }
-  if (spec.argv[0].empty()) return refused("a command", spec.argv[0], "its name is empty");
+  if (spec.argv[0].empty()) {
+    return refused("a command", spec.argv[0], "its name is empty",
+                   "name a program; a variable in its place may be unset");
+  }
   if (spec.stdin_kind == StdinKind::File) TRY(check_path("standard input", spec.stdin_file));
   if (!spec.chdir.empty()) TRY(check_path("a working directory inside", spec.chdir));
   if (spec.umask > 0777) {
@@ -198,18 +236,23 @@ Result<void> check_limits(const Spec& spec) {
   if (spec.ttl && *spec.ttl <= Nanoseconds::zero()) {
     return usage_error("use a time to live that is not above 0", "--ttl 0 means no limit");
   }
-  if (spec.grace < Nanoseconds::zero()) return usage_error("use a grace time below 0");
+  if (spec.grace < Nanoseconds::zero()) {
+    return usage_error("use a grace time below 0", "with --grace 0 there is none");
+  }
   if (spec.pids == 0 || spec.pids > kMostPids) {
     return refused("a limit of processes", std::to_string(spec.pids),
-                   "it is not from 1 to " + std::to_string(kMostPids));
+                   "it is not from 1 to " + std::to_string(kMostPids),
+                   "the default is 512; a build with many processes takes some thousands");
   }
   // To tmpfs 0 means no limit, so that a size too small is not only useless but dangerous.
   if (spec.layer_bytes < kLeastLayerBytes) {
-    return refused("a layer size", std::to_string(spec.layer_bytes), "the least is 64K");
+    return refused("a layer size", std::to_string(spec.layer_bytes), "the least is 64K",
+                   "without a unit it is bytes: write 64M for 64 MiB; the default is 512M");
   }
   if (spec.layer_inodes < kLeastLayerInodes) {
     return refused("a limit of inodes", std::to_string(spec.layer_inodes),
-                   "the least is " + std::to_string(kLeastLayerInodes));
+                   "the least is " + std::to_string(kLeastLayerInodes),
+                   "each file, directory and link takes one; the default is 100000");
   }
   return {};
 }

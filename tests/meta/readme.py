@@ -12,15 +12,18 @@ import sys
 import tempfile
 
 BUILD = os.environ["MAYFLY_BUILD"]
-MAKEFILE = "test:\n\t@echo tested > made\nbuild:\n\t@echo built > made\n"
+MAKEFILE = ("all:\n\t@echo all > build/made && echo all > made\ntest:\n\t@echo tested > made\n"
+            "build:\n\t@echo built > made\n.PHONY: all test build\n")
 FEWEST = 10
 
-# What must hold after a line, known by a part of it: (file of the project, its content or None).
+# What must hold after a line, known by a part of it: files of the project, the content of each or
+# None.
 AFTER = {
-    "run -- make test": ("made", None),
-    "--project rw": ("made", "built\n"),
-    "--result": ("result.json", '"reason":"exited"'),
-    "--status-fd": ("events.jsonl", '"ev":"result"'),
+    "run -- make test": {"made": None},
+    "--project rw": {"made": "built\n"},
+    "--rw build": {"build/made": "all\n", "made": None},
+    "--result": {"result.json": '"reason":"exited"'},
+    "--status-fd": {"events.jsonl": '"ev":"result"'},
 }
 # What a line must print.
 PRINTS = {"python3 -": "42\n", "--env GREETING": "GREETING=hello\n", "--root empty": "from the tool\n"}
@@ -42,9 +45,8 @@ def check(line, project):
     for part, text in PRINTS.items():
         if part in command and text not in ended.stdout:
             yield f"printed {ended.stdout!r}, wanted {text!r}"
-    for part, (name, content) in AFTER.items():
-        if part not in command:
-            continue
+    after = [files for part, files in AFTER.items() if part in command]
+    for name, content in ((name, content) for files in after for name, content in files.items()):
         path = project / name
         if content is None and path.exists():
             yield f"{name} is in the project"
@@ -67,6 +69,7 @@ def main():
             project = place / f"project{number}"
             project.mkdir()
             (project / "Makefile").write_text(MAKEFILE)
+            (project / "build").mkdir()
             os.link(place / "tool", project / "tool")
             complaints += [f"{line}\n    {complaint}" for complaint in check(line, project)]
     for complaint in complaints:

@@ -66,6 +66,10 @@ TEST_CASE("a command that does not exist: 127, one line on stderr, nothing on st
     CHECK(ended.err.starts_with("mayfly: cannot "));
     CHECK(contains(ended.err, name));
     CHECK(contains(ended.err, "ENOENT"));
+    // People and programs are told the same.
+    const std::string hint = ended.result.at("error").at("hint");
+    CHECK_FALSE(hint.empty());
+    CHECK(contains(ended.err, "\nhint: " + hint + "\n"));
   }
 }
 

@@ -76,6 +76,7 @@ TEST_CASE("SRC[:DST]: backslashes protect, everything else is itself") {
       {"", "use '' as a path: it is empty"},
       {":/b", "use '' as a path: it is empty"},
       {"/a:/b:ro", "read /a:/b:ro: there is more than one ':'"},
+      {"/a:/b,rw", "read /a:/b,rw: there are no settings behind a path"},
       {"/a:/b:", "read /a:/b:: there is more than one ':'"},
       {"/a\\b", "read /a\\b: a backslash must stand before ':', '=' or '\\'"},
       {"/a\\", "read /a\\: a backslash must stand before ':', '=' or '\\'"},

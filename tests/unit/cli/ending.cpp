@@ -13,34 +13,8 @@ using supervise::Reason;
 
 namespace {
 
-spec::Spec command(std::string word) {
-  spec::Spec spec;
-  spec.argv = {std::move(word)};
-  return spec;
-}
-
-const HostView kHost = {
-    .search_path = "relative::/usr/bin:/opt/tool/bin/",
-    .working_dir = "/home/me",
-    .is_program =
-        [](const std::string& path) {
-          return path == "/opt/tool/bin/foo" || path == "/home/me/run.sh";
-        },
-};
-
 std::string text_of(const Outcome& outcome) {
-  return ending_text(command("true"), outcome, kHost);
-}
-
-Outcome exec_failed(int number, std::string word) {
-  Outcome outcome;
-  outcome.reason = Reason::ExecFailed;
-  outcome.error = Error{.kind = ErrorKind::Setup,
-                        .sys_errno = number,
-                        .action = "run " + std::move(word),
-                        .call = "execve(\"x\")",
-                        .hint = {}};
-  return outcome;
+  return ending_text(outcome);
 }
 
 }  // namespace
@@ -103,47 +77,7 @@ TEST_CASE("a failure is told with its own words, and what is left is told too") 
   outcome.clean = false;
   outcome.unclean_why = "a process does not die";
   CHECK(text_of(outcome).ends_with(
-      "hint: make it\nmayfly: something is left of it: a process does not die\n"));
-}
-
-TEST_CASE("a command that is not there: where the host has it, and how to show it") {
-  const struct {
-    const char* word;
-    int number;
-    const char* hint;
-  } cases[] = {
-      {"foo", ENOENT,
-       "/opt/tool/bin/foo is on the host, outside of the sandbox's PATH: write this path, with "
-       "--ro /opt/tool/bin if the sandbox does not show it"},
-      {"/opt/tool/bin/foo", ENOENT,
-       "/opt/tool/bin/foo is on the host, outside of the sandbox's view: show it with --ro "
-       "/opt/tool/bin"},
-      {"./run.sh", ENOENT,
-       "/home/me/run.sh is on the host, outside of the sandbox's view: show it with --ro "
-       "/home/me"},
-      {"nothing", ENOENT,
-       "it is in no directory of the sandbox's PATH: check the spelling, or write its path"},
-      {"/nothing", ENOENT, "the path is looked up inside the sandbox"},
-      {"foo", EACCES,
-       "it must be a file that the sandbox's user may execute (chmod +x), on a path that the user "
-       "may search"},
-  };
-  for (const auto& each : cases) {
-    const auto& word = each.word;
-    const auto& number = each.number;
-    const auto& hint = each.hint;
-    CAPTURE(word);
-    const std::string text = ending_text(command(word), exec_failed(number, word), kHost);
-    const std::string where =
-        number == ENOENT ? " in the sandbox: No such file" : ": execve(\"x\"):";
-    CHECK(text.starts_with("mayfly: cannot run " + std::string(word) + where));
-    CHECK(text.ends_with("\nhint: " + std::string(hint) + "\n"));
-  }
-  CHECK(ending_text(command("x"), exec_failed(ENOEXEC, "x"), kHost) ==
-        "mayfly: cannot run x: execve(\"x\"): Exec format error (ENOEXEC)\n");
-  Outcome hinted = exec_failed(ENOENT, "foo");
-  hinted.error->hint = "its own";
-  CHECK(ending_text(command("foo"), hinted, kHost).ends_with("\nhint: its own\n"));
+      "hint: make it\nmayfly: not a clean end: a process does not die\n"));
 }
 
 TEST_CASE("time_text") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cli/aliases.hpp"
 #include "command_line.hpp"
 
 using namespace mayfly;
@@ -75,6 +76,18 @@ TEST_CASE("what cannot be read is named, with a hint") {
       {{"-qx", "a"}, "unknown option -x", kWhere},
       {{"--quiet=yes", "a"}, "--quiet takes no argument", kWhere},
       {{"--ttl"}, "--ttl needs an argument: DURATION", kWhere},
+      {{"--ttl", "--", "true"},
+       "--ttl needs an argument: DURATION",
+       "if -- is meant as its value, write --ttl=--"},
+      {{"-e", "--quiet", "true"},
+       "--env needs an argument: NAME[=VALUE]",
+       "if --quiet is meant as its value, write --env=--quiet"},
+      {{"--timeout", "5", "a"}, "unknown option --timeout", "a time limit is --ttl DURATION"},
+      {{"--net=host", "a"}, "unknown option --net", std::string(kNoNetwork)},
+      {{"--bind", "/x", "/y", "a"}, "unknown option --bind", std::string(kBinds)},
+      {{"-v", "a"},
+       "unknown option -v",
+       "`mayfly version` prints the version; --ro and --rw show directories"},
       {{"-e"}, "--env needs an argument: NAME[=VALUE]", kWhere},
       {{"--root"}, "--root needs an argument: host|empty|DIR", kWhere},
   };
@@ -113,6 +126,41 @@ TEST_CASE("after a value that cannot be read, the request still says where its r
         "read x as a duration: it does not start with a digit (--ttl)");
   CHECK(parsed.request.spec.status_fd == 5);
   CHECK(parsed.request.spec.result_file == "/work/dir/r");
+}
+
+TEST_CASE("after an unknown option, too, unless that what follows may be the command's") {
+  const struct {
+    List words;
+    const char* result;
+  } cases[] = {
+      {{"--tll", "x", "--result", "r", "a"}, "/work/dir/r"},
+      {{"--timeout", "5", "--result", "r", "a"}, "/work/dir/r"},
+      {{"--foo", "--result", "r", "a"}, "/work/dir/r"},
+      {{"--foo=x", "-Z", "--result=r", "a"}, "/work/dir/r"},
+      {{"--foo", "x", "--result", "r", "--", "a"}, "/work/dir/r"},
+      {{"--ttl", "--result", "r", "a"}, "/work/dir/r"},
+      {{"--foo", "x", "--result", "r"}, ""},
+      {{"--quite", "x", "--result", "r"}, ""},
+      {{"--foo", "--", "x", "--result", "r"}, ""},
+      {{"-Z", "--ttl", "--", "x", "--result", "r"}, ""},
+      {{"--foo"}, ""},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(each.words[0]);
+    CAPTURE(each.words[1 % each.words.size()]);
+    const Parsed parsed = read_words(kRunVerb, each.words);
+    REQUIRE_FALSE(parsed.result);
+    CHECK(parsed.request.spec.result_file == each.result);
+  }
+}
+
+TEST_CASE("every alias names an option that exists, and none that can be typed as it is") {
+  for (const Alias& alias : kAliases) {
+    CAPTURE(alias.typed);
+    CHECK(find_option(kRunVerb.options, alias.typed) == nullptr);
+    CHECK((alias.option.empty() || find_option(kRunVerb.options, alias.option) != nullptr));
+    CHECK_FALSE(alias.hint.empty());
+  }
 }
 
 TEST_CASE("--help wins over what comes after it and over wrong values") {

@@ -188,12 +188,15 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
        "mayfly: cannot read lots as a size: it does not start with a digit (--layer-size)\n"
        "hint: a number with K, M, G or T (powers of 1024), like 64K or 1.5G; without a unit it is "
        "bytes\n"},
-      {{"--layer-size", "0"}, "mayfly: cannot use 0 as a layer size: the least is 64K\n"},
+      {{"--layer-size", "0"},
+       "mayfly: cannot use 0 as a layer size: the least is 64K\n"
+       "hint: without a unit it is bytes: write 64M for 64 MiB; the default is 512M\n"},
       {{"--pids", ""},
        "mayfly: cannot read '' as a number: it is empty (--pids)\n"
        "hint: a whole number from 0 to 2147483647\n"},
       {{"--pids", "0"},
-       "mayfly: cannot use 0 as a limit of processes: it is not from 1 to 4194304\n"},
+       "mayfly: cannot use 0 as a limit of processes: it is not from 1 to 4194304\n"
+       "hint: the default is 512; a build with many processes takes some thousands\n"},
       {{"--umask", "9"},
        "mayfly: cannot read 9 as a mode: 9 is not an octal digit (--umask)\n"
        "hint: octal permission bits, like 644 or 0700\n"},
@@ -212,13 +215,18 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
        "hint: write it KEY=VALUE\n"},
       {{"--label", "a b=c"},
        "mayfly: cannot use 'a b' as a label: its name may have at most 64 letters, digits, '_', "
-       "'.', '-' and '/'\n"},
-      {{"--env", "=x"}, "mayfly: cannot use '' as an environment name: it is empty\n"},
+       "'.', '-' and '/'\n"
+       "hint: choose another name\n"},
+      {{"--env", "=x"},
+       "mayfly: cannot use '' as an environment name: it is empty\n"
+       "hint: write NAME=VALUE, or NAME for the caller's\n"},
       {{"--name", "a/b"},
        "mayfly: cannot use a/b as a sandbox name: only letters, digits, '_', '.' and '-' are "
-       "allowed\n"},
+       "allowed\n"
+       "hint: at most 64 letters, digits, '_', '.' and '-', the first a letter or digit\n"},
       {{"--hostname", "a b"},
-       "mayfly: cannot use 'a b' as a host name: only letters, digits, '-' and '.' are allowed\n"},
+       "mayfly: cannot use 'a b' as a host name: only letters, digits, '-' and '.' are allowed\n"
+       "hint: at most 64 letters, digits, '-' and '.', the first a letter or digit\n"},
       {{"--unsafe-ids=guest"},
        "mayfly: cannot read guest: the only choice is host (--unsafe-ids)\n"
        "hint: write --unsafe-ids=host\n"},
@@ -228,7 +236,9 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
       {{"--tmpfs", "relative"},
        "mayfly: cannot use relative as a path inside: it is not absolute\n"
        "hint: write it from / on\n"},
-      {{"--mask", ""}, "mayfly: cannot use '' as a path inside: it is empty\n"},
+      {{"--mask", ""},
+       "mayfly: cannot use '' as a path inside: it is empty\n"
+       "hint: write it from / on\n"},
       {{"--ro", "/a:b"},
        "mayfly: cannot use b as a path inside: it is not absolute\n"
        "hint: write it from / on\n"},
@@ -244,8 +254,12 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
       {{"--chdir", "sub"},
        "mayfly: cannot use sub as a working directory inside: it is not absolute\n"
        "hint: write it from / on\n"},
-      {{"--root", ""}, "mayfly: cannot use '' as a path: it is empty (--root)\n"},
-      {{"--stdin", ""}, "mayfly: cannot use '' as a path: it is empty (--stdin)\n"},
+      {{"--root", ""},
+       "mayfly: cannot use '' as a path: it is empty (--root)\n"
+       "hint: write a path; a variable in its place may be unset\n"},
+      {{"--stdin", ""},
+       "mayfly: cannot use '' as a path: it is empty (--stdin)\n"
+       "hint: write a path; a variable in its place may be unset\n"},
   };
   for (const auto& each : cases) {
     const auto& words = each.words;
@@ -264,7 +278,8 @@ TEST_CASE("no command, and an empty one") {
   CHECK(dashes.result.error() == none.result.error());
   const Parsed empty = read_words(kRunVerb, {""});
   CHECK(complaint(empty.result.error()) ==
-        "mayfly: cannot use '' as a command: its name is empty\n");
+        "mayfly: cannot use '' as a command: its name is empty\n"
+        "hint: name a program; a variable in its place may be unset\n");
 }
 
 TEST_CASE("a working directory that is gone matters only to relative paths") {
