@@ -367,7 +367,8 @@ constexpr Option kOptions[] = {
      .group = kReports,
      .help = "write the result to FILE as JSON",
      .man = "Write the result to `FILE` when the sandbox is gone. The file appears complete, by "
-            "rename(2), or not at all. See mayfly-result(5).",
+            "rename(2), or not at all, in the directory that held it at the start; a link at its "
+            "place is replaced. What is no regular file is refused. See mayfly-result(5).",
      .apply = [](Request& r, Text v) -> Done {
        return set(r.spec.result_file, absolute_path(r.working_dir, v));
      }},
