@@ -67,8 +67,8 @@ struct Pipe {
 
 struct StartOptions {
   Place place = Place::PidNamespace;
-  pid_t supervisor = 0;           // whose pidfd init is given; 0: the calling process
-  bool blocked_signals = false;   // block what can be blocked before the start
+  pid_t supervisor = 0;          // whose pidfd init is given; 0: the calling process
+  bool blocked_signals = false;  // block what can be blocked before the start
   std::vector<int> ignored_signals = {};
   unsigned most_processes = 0;    // RLIMIT_NPROC of init; 0: as it is
   bool close_supervisor = false;  // give init no descriptor 4

@@ -68,17 +68,17 @@ TEST_CASE("registry: the runtime directory is made private, and judged") {
     });
     const std::string hint = " | remove it, or set XDG_RUNTIME_DIR to a directory of your own\n";
     const std::string none = top / "none/x";
-    CHECK(answer == "cannot use the runtime directory " + (top / "link") +
-                        ": it is not a directory, or a symbolic link" + hint +
-                        "cannot use the runtime directory " + (top / "file") +
-                        ": it is not a directory, or a symbolic link" + hint +
-                        "cannot use the runtime directory " + (top / "open") +
-                        ": others may enter it | " + "chmod 700 " + (top / "open") + "\n" +
-                        "cannot make the directory " + none + ": mkdir(" + none +
-                        "): No such file or directory (ENOENT) | " +
-                        (user == 0 ? "make " + (top / "none") + " a directory that can be written to"
-                                   : "set XDG_RUNTIME_DIR to a directory that you can write to, or "
-                                     "unset it"));
+    CHECK(answer ==
+          "cannot use the runtime directory " + (top / "link") +
+              ": it is not a directory, or a symbolic link" + hint +
+              "cannot use the runtime directory " + (top / "file") +
+              ": it is not a directory, or a symbolic link" + hint +
+              "cannot use the runtime directory " + (top / "open") + ": others may enter it | " +
+              "chmod 700 " + (top / "open") + "\n" + "cannot make the directory " + none +
+              ": mkdir(" + none + "): No such file or directory (ENOENT) | " +
+              (user == 0 ? "make " + (top / "none") + " a directory that can be written to"
+                         : "set XDG_RUNTIME_DIR to a directory that you can write to, or "
+                           "unset it"));
   }
 }
 
