@@ -70,6 +70,7 @@ Result<Fd> open_stdin(const spec::Spec& spec) {
     Error error = sys::errno_error("open " + shown(path) + " as the task's stdin",
                                    "open(" + shown(path) + ", O_RDONLY)");
     error.kind = ErrorKind::Usage;
+    error.hint = "name a file that you can read, or use --stdin null";
     return error;
   }
   ::fcntl(file.get(), F_SETFL, 0);
