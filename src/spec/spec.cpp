@@ -189,8 +189,8 @@ Result<void> check_labels(const Spec& spec) {
   }
   for (std::size_t i = 0; i < spec.labels.size(); ++i) {
     const auto& [key, value] = spec.labels[i];
-    const auto refuse = [&](std::string_view why, std::string_view hint) {
-      return refused("a label", key, why, std::string(hint));
+    const auto refuse = [&name = key](std::string_view why, std::string_view hint) {
+      return refused("a label", name, why, std::string(hint));
     };
     if (key.empty()) return refuse("its name is empty", "write it KEY=VALUE");
     if (key.size() > kMostNameBytes || !only(key, kLetters, kDigits, "_.-/")) {

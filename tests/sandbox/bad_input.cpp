@@ -25,7 +25,8 @@ void check_refused(const Wrong& wrong) {
   CHECK(ended.err.starts_with("mayfly: cannot "));
   CHECK(contains(ended.err, wrong.words));
   const std::size_t said = lines(ended.err).size();
-  REQUIRE(said == 2);  // SECURITY.md promises a remedy with each
+  CHECK(said == 2);  // SECURITY.md promises a remedy with each
+  if (said != 2) return;
   CHECK(lines(ended.err)[1].starts_with("hint: "));
   CHECK(lines(ended.err)[1].size() > 10);
 }
