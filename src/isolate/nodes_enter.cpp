@@ -57,11 +57,14 @@ long make_file(int dir, const char* name, const Node& node) noexcept {
   return answer;
 }
 
+// A directory that was there already: it stays whose it is.
+constexpr long kExisted = 1;
+
 long make_one(int dir, const char* name, const Node& node) noexcept {
   switch (node.kind) {
     case plan::Node::Kind::Dir: {
       const long made = raw::mkdirat(dir, name, node.mode);
-      return made == -EEXIST ? 0 : made;
+      return made == -EEXIST ? kExisted : made;
     }
     case plan::Node::Kind::File:
       return make_file(dir, name, node);
@@ -99,7 +102,7 @@ Fault make_nodes_beneath(int root, const Node* nodes, std::size_t count, const T
     if (opened < 0) return fault_of(opened, index);
     const int dir = static_cast<int>(opened);
     long made = make_one(dir, name, nodes[i]);
-    if (made >= 0) made = give_to_task(dir, name, task);
+    if (made >= 0 && made != kExisted) made = give_to_task(dir, name, task);
     raw::close(dir);
     if (made < 0) return fault_of(made, index);
   }
