@@ -1,5 +1,7 @@
 #include "cli/say.hpp"
 
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,8 +29,25 @@ std::string complaint(const Error& error) {
   return text;
 }
 
+// A reader that does not read must not hold us: what it has not taken in two seconds is lost. In
+// pieces that a pipe takes whole when it is said to take any.
 void say(std::string_view text) {
-  (void)write_all(STDERR_FILENO, text);
+  constexpr int kPatienceMs = 2000;
+  constexpr std::size_t kPiece = 4096;  // PIPE_BUF
+  while (!text.empty()) {
+    pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    const int ready = ::poll(&reader, 1, kPatienceMs);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return;
+    const std::string_view piece = text.substr(0, kPiece);
+    ssize_t written =
+        ::send(STDERR_FILENO, piece.data(), piece.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (written < 0 && errno == ENOTSOCK) {
+      written = ::write(STDERR_FILENO, piece.data(), piece.size());
+    }
+    if (written < 0 && errno != EINTR && errno != EAGAIN) return;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
 int print(std::string_view text) {

@@ -150,9 +150,12 @@ bool Start::conclude() noexcept {
   } else if (result < 0) {
     fail(Step::InitFork, result);
   } else {
-    // It exits by itself only after a failure. Killed, it may have met one before.
+    // It exits by itself only after a failure. Killed by the filter, it met one before: what it did
+    // then was to look closer.
     const Progress& progress = job_.progress;
-    report_failure(progress.step, -progress.error, progress.error == 0 ? info.si_status : 0);
+    const bool by_signal = info.si_code != CLD_EXITED && info.si_status != SIGSYS;
+    const int error = by_signal ? 0 : progress.error;
+    report_failure(progress.step, -error, error == 0 ? info.si_status : 0);
   }
   release();
   return executed;

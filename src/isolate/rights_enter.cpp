@@ -61,12 +61,21 @@ long become_init(const Capabilities& wanted) noexcept {
   return raw::setresuid(wanted.init_uid);
 }
 
+// A limit that is lower already stays: it cannot be raised, and need not be.
+long lower_limit(unsigned resource, std::uint64_t soft, std::uint64_t hard) noexcept {
+  const long set = raw::prlimit(resource, soft, hard);
+  if (set != -EPERM) return set;
+  std::uint64_t now[2] = {};  // soft, hard
+  if (const long got = raw::get_prlimit(resource, now); got < 0) return got;
+  return now[1] <= hard ? raw::prlimit(resource, soft < now[1] ? soft : now[1], now[1]) : set;
+}
+
 }  // namespace
 
 Fault set_rlimits(const std::vector<plan::Rlimit>& limits) noexcept {
   const plan::Rlimit* const all = limits.data();
   for (std::size_t i = 0; i < limits.size(); ++i) {
-    const long set = raw::prlimit(static_cast<unsigned>(all[i].resource), all[i].soft, all[i].hard);
+    const long set = lower_limit(static_cast<unsigned>(all[i].resource), all[i].soft, all[i].hard);
     if (set < 0) return fault_of(set, static_cast<std::uint32_t>(i));
   }
   return {};

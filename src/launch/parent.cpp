@@ -281,6 +281,7 @@ class Launch {
     }
     // End of file says that exec closed the socket or that the child died: the pidfd knows.
     if (size != static_cast<ssize_t>(sizeof received.message)) return death();
+    has_spoken_ = true;
     return received;
   }
 
@@ -338,7 +339,7 @@ class Launch {
     siginfo_t info = {};
     const int answer = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
     const bool killed = answer == 0 && info.si_code == CLD_KILLED && info.si_status == SIGKILL;
-    born_dead_ = killed && cgroup_.directory;
+    born_dead_ = killed && !has_spoken_ && cgroup_.directory;
     return Error{.kind = ErrorKind::Setup,
                  .sys_errno = 0,
                  .action = killed ? "build the sandbox: its first process was killed"
@@ -361,6 +362,7 @@ class Launch {
   Fd socket_, socket_child_, supervisor_, pidfd_;
   pid_t pid_ = 0;
   bool born_dead_ = false;
+  bool has_spoken_ = false;  // a message of the child's was received
 };
 
 Result<Sandbox> attempt(const plan::Plan& plan, const StartRequest& request, CgroupEntry entry,

@@ -169,7 +169,8 @@ Result<ResultFile> ResultFile::open(const std::string& path) {
 
 Result<void> ResultFile::write(const Outcome& outcome) const {
   const int in = directory_.get();
-  const std::string temporary = name_ + "." + (outcome.id.empty() ? "new" : outcome.id) + ".tmp";
+  // No longer than any other name, however long that of the result is.
+  const std::string temporary = ".mayfly-" + (outcome.id.empty() ? "new" : outcome.id) + ".tmp";
   // O_EXCL and a name of our own: nobody's file is written, no link followed.
   ::unlinkat(in, temporary.c_str(), 0);
   Fd file(::openat(in, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));

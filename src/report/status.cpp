@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "base/json_writer.hpp"
@@ -31,7 +32,10 @@ constexpr const char* kStatusHint = "use a free number, as in: --status-fd 3 3>s
 Result<void> check_status_fd(int fd) {
   const std::string what = "write the status to descriptor " + std::to_string(fd);
   if (fd <= 2) return usage_error(what + ": 0-2 are the task's own", kStatusHint);
-  const int flags = ::fcntl(fd, F_GETFL);
+  // What is closed by execve was not inherited: it is one of our own, opened since.
+  const int own = ::fcntl(fd, F_GETFD);
+  const int flags =
+      own >= 0 && (own & FD_CLOEXEC) != 0 ? (errno = EBADF, -1) : ::fcntl(fd, F_GETFL);
   if (flags < 0) {
     Error error = sys::errno_error(what, "fcntl(" + std::to_string(fd) + ", F_GETFL)");
     error.kind = ErrorKind::Usage;
@@ -112,6 +116,11 @@ void Reporter::flush() {
   while (!pending_.empty() && wanted()) {
     const Moved moved = out_.write(pending_);
     if (moved.status == Moved::Status::Later) return;
+    if (moved.status == Moved::Status::Failed) {
+      errno = moved.error;
+      failure_ =
+          sys::errno_error("write the result to descriptor " + std::to_string(out_.fd()), "write");
+    }
     if (moved.status != Moved::Status::Some) {
       out_.close();
       return;

@@ -41,6 +41,7 @@ Result<Fd> take_signals() {
   TRY(sys::sigprocmask_block(blocked));
   TRY(sys::sigaction_set(SIGCHLD, sys::Disposition::Default));
   TRY(sys::sigaction_set(SIGPIPE, sys::Disposition::Ignore));
+  TRY(sys::sigaction_set(SIGXFSZ, sys::Disposition::Ignore));  // a limit of file size: EFBIG
   return sys::signalfd(taken);
 }
 

@@ -23,6 +23,9 @@ using launch::Message;
 // above it by a timer on the boot clock. Short runs never need the timer.
 constexpr std::int64_t kShortWait = 200'000'000;
 
+// Signals that wait for the task's start.
+constexpr std::size_t kMostHeld = 32;
+
 // Between passing SIGTSTP on and stopping: time for a handler of the task's own.
 constexpr std::int64_t kStopDelay = 50'000'000;
 
@@ -63,7 +66,9 @@ Error loss(const End& end) {
   return Error{
       .kind = ErrorKind::Internal,
       .sys_errno = 0,
-      .action = (end.started ? "keep the sandbox: its init " : "start the task: init ") + how,
+      .action = (end.started ? "keep the sandbox: its init "
+                             : "tell whether the task was started: its init ") +
+                how,
       .call = {},
       .hint = killed ? "somebody outside, or the kernel for want of memory, did that" : ""};
 }
@@ -276,6 +281,8 @@ Result<void> Watch::handle(Event event, const Message* message, int signal) {
       end_.started = true;
       if (state_ == State::Starting) state_ = State::Running;
       if (state_ != State::Killing) listener_.started(static_cast<int>(message->value));
+      for (const int held : std::exchange(held_, {}))
+        TRY(pass(held));
       return {};
     case Action::FailExec:
       end_.failure = *message;
@@ -342,6 +349,11 @@ Result<void> Watch::terminate(Event event, int signal) {
 
 // A full queue or a dead init is no failure: what must happen, happens by SIGKILL.
 Result<void> Watch::pass(int signal) {
+  // One that came before the execve would end the start instead of reaching the command.
+  if (state_ == State::Starting) {
+    if (held_.size() < kMostHeld) held_.push_back(signal);
+    return {};
+  }
   const Message message{.kind = Kind::Signal,
                         .step = launch::Step::None,
                         .index = 0,
@@ -437,7 +449,10 @@ void Watch::judge_loss() {
   const bool by_deadline = exited && end_.init->status == launch::kInitDeadline;
   if (by_deadline && end_.started) return settle(Reason::Ttl, 0);
   end_.error = by_deadline ? too_slow() : loss(end_);
-  settle(end_.started ? Reason::SupervisorLost : Reason::SetupFailed, 0);
+  // Killed by somebody, it may have been about to say that the task runs: nobody should take the
+  // task for one that was never started, and start it anew.
+  const bool killed = end_.init && !exited;
+  settle(end_.started || killed ? Reason::SupervisorLost : Reason::SetupFailed, 0);
 }
 
 }  // namespace mayfly::supervise

@@ -145,6 +145,9 @@ inline long prlimit(unsigned resource, std::uint64_t soft, std::uint64_t hard) n
   const std::uint64_t limits[2] = {soft, hard};
   return call(__NR_prlimit64, 0, resource, arg(limits), 0);
 }
+inline long get_prlimit(unsigned resource, std::uint64_t (&limits)[2]) noexcept {
+  return call(__NR_prlimit64, 0, resource, 0, arg(limits));
+}
 inline long keyctl(int operation, long a) noexcept {
   return call(__NR_keyctl, operation, a);
 }

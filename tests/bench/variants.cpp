@@ -67,9 +67,10 @@ std::string make_bundle(const std::string& work_dir) {
     namespaces.push_back({{"type", kind}});
   const bool root_caller = getuid() == 0;
   const auto map = [&](unsigned id) {
-    return Json::array({{{"containerID", 0},
-                         {"hostID", root_caller ? 0x100000u : id},
-                         {"size", root_caller ? 65536 : 1}}});
+    return Json::array(
+        {{{"containerID", 0},
+          {"hostID", root_caller ? 0u : id},  // it gives stdio, /dev/null, to that id
+          {"size", root_caller ? 65536 : 1}}});
   };
   const Json config = {
       {"ociVersion", "1.0.0"},

@@ -125,7 +125,7 @@ TEST_CASE("result file: whole or not at all, and nothing is left beside it") {
   write_text(dir / "precious", "keep");
   ::unlink(path.c_str());
   REQUIRE(::symlink((dir / "precious").c_str(), path.c_str()) == 0);
-  REQUIRE(::symlink((dir / "precious").c_str(), (path + ".abc.tmp").c_str()) == 0);
+  REQUIRE(::symlink((dir / "precious").c_str(), (dir / ".mayfly-abc.tmp").c_str()) == 0);
   REQUIRE(file->write(full_outcome()));
   CHECK(read_text(dir / "precious") == "keep");
   CHECK(json::parse(read_text(path))["id"] == "abc");
@@ -170,5 +170,5 @@ TEST_CASE("result file: it goes where its directory was at the start") {
   REQUIRE_FALSE(failed);
   CHECK(describe(failed.error()) ==
         "cannot write the result to " + (dir / "out/result.json") +
-            ": open(result.json.abc.tmp, O_CREAT|O_EXCL): No such file or directory (ENOENT)");
+            ": open(.mayfly-abc.tmp, O_CREAT|O_EXCL): No such file or directory (ENOENT)");
 }

@@ -46,6 +46,12 @@ std::string refusal(int fd) {
   return opened ? "opened" : describe(opened.error()) + " | " + opened.error().hint;
 }
 
+// A descriptor as it is after an execve: one that is closed by that cannot be the caller's.
+int inherited(const Fd& fd) {
+  REQUIRE(::fcntl(fd.get(), F_SETFD, 0) == 0);
+  return fd.get();
+}
+
 }  // namespace
 
 TEST_CASE("status: hello first, one result last, one line each") {
@@ -53,7 +59,7 @@ TEST_CASE("status: hello first, one result last, one line each") {
   const int before = ::fcntl(pipe.write_end.get(), F_GETFL);
   {
     report::Reporter reporter;
-    REQUIRE(reporter.open({.status_fd = pipe.write_end.get(), .result_file = {}}));
+    REQUIRE(reporter.open({.status_fd = inherited(pipe.write_end), .result_file = {}}));
     plan::Plan plan;
     plan.argv = {"make", "te\nst"};
     tell(reporter, plan);
@@ -108,7 +114,7 @@ TEST_CASE("status: the descriptor does not reach the task") {
   const Fd file(::open("/dev/null", O_WRONLY));
   REQUIRE(::fcntl(file.get(), F_GETFD) == 0);
   report::Reporter reporter;
-  REQUIRE(reporter.open({.status_fd = file.get(), .result_file = {}}));
+  REQUIRE(reporter.open({.status_fd = inherited(file), .result_file = {}}));
   CHECK(::fcntl(file.get(), F_GETFD) == FD_CLOEXEC);
 }
 
@@ -124,7 +130,7 @@ TEST_CASE("status: a reader that stops reading is waited for only at the end, an
     plan::Plan plan;
     plan.argv.assign(3000, std::string(100, 'x'));  // an event of 300 KB
     report::Reporter reporter;
-    REQUIRE(reporter.open({.status_fd = pipe.write_end.get(), .result_file = {}}));
+    REQUIRE(reporter.open({.status_fd = inherited(pipe.write_end), .result_file = {}}));
     const std::int64_t began = sys::boottime_ns();
     for (int i = 0; i < 10; ++i)
       reporter.created("abc", plan);
@@ -147,7 +153,7 @@ TEST_CASE("status: a slow reader gets the result") {
     plan::Plan plan;
     plan.argv.assign(3000, std::string(100, 'x'));
     report::Reporter reporter;
-    REQUIRE(reporter.open({.status_fd = pipe.write_end.get(), .result_file = {}}));
+    REQUIRE(reporter.open({.status_fd = inherited(pipe.write_end), .result_file = {}}));
     tell(reporter, plan);
   }
   pipe.write_end.reset();
@@ -161,7 +167,7 @@ TEST_CASE("status: a reader that is gone kills nobody") {
   CHECK(in_child([] {
           sys::Pipe pipe = sys::pipe().value();
           report::Reporter reporter;
-          if (!reporter.open({.status_fd = pipe.write_end.get(), .result_file = {}})) {
+          if (!reporter.open({.status_fd = inherited(pipe.write_end), .result_file = {}})) {
             return std::string("refused");
           }
           pipe.read_end.reset();
