@@ -1,0 +1,117 @@
+#include "isolate/overlay_enter.hpp"
+
+#include "isolate/nodes_enter.hpp"
+
+namespace mayfly::isolate::mounts {
+
+namespace raw = sys::raw;
+
+namespace {
+
+long attach_trees(const Mount& step) noexcept {
+  for (std::size_t i = 0; i < step.tree_count; ++i) {
+    if (const long made = raw::mkdirat(AT_FDCWD, step.tree_points[i], 0700); made < 0) return made;
+    if (const long moved = raw::move_mount(step.trees[i], AT_FDCWD, step.tree_points[i], 0);
+        moved < 0) {
+      return moved;
+    }
+  }
+  return 0;
+}
+
+long make_overlay_dirs(const Mount& step, const TaskIds& task, std::uint32_t index) noexcept {
+  if (step.upper != nullptr) {
+    if (const long made = raw::mkdirat(AT_FDCWD, step.upper, step.mode); made < 0) return made;
+    if (const long made = raw::mkdirat(AT_FDCWD, step.work, 0700); made < 0) return made;
+  }
+  if (step.own_lower == nullptr) return 0;
+  if (const long made = raw::mkdirat(AT_FDCWD, step.own_lower, step.mode); made < 0) return made;
+  const Held tree(raw::openat(AT_FDCWD, step.own_lower, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!tree) return tree.answer();
+  const Fault fault = make_own_nodes(tree.get(), step.nodes, step.node_count, task, index);
+  return -fault.error;
+}
+
+long mount_overlay_at(const char* target, const Mount& step) noexcept {
+  const unsigned long read_only = step.access == plan::Access::ReadOnly ? MS_RDONLY : 0;
+  return raw::mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV | read_only, step.options);
+}
+
+// The overlay's mount, not yet attached, or -errno. Directories of the layer are named relative to
+// the working directory.
+long overlay_mount(const Mount& step) noexcept {
+  const Held fs(raw::fsopen("overlay"));
+  if (!fs) return fs.answer();
+  long answer = raw::fsconfig_string(fs.get(), "lowerdir", step.lowerdir);
+  if (answer >= 0 && step.upper != nullptr) {
+    answer = raw::fsconfig_string(fs.get(), "upperdir", step.upper);
+    if (answer >= 0) answer = raw::fsconfig_string(fs.get(), "workdir", step.work);
+    // Nothing of the layer outlives the sandbox, so nothing has to be synced.
+    if (answer >= 0) answer = raw::fsconfig_flag(fs.get(), "volatile");
+  }
+  // trusted.* xattrs cannot be written inside a user namespace.
+  if (answer >= 0) answer = raw::fsconfig_flag(fs.get(), "userxattr");
+  if (answer >= 0) answer = raw::fsconfig_create(fs.get());
+  if (answer < 0) return answer;
+  const bool read_only = step.access == plan::Access::ReadOnly;
+  return raw::fsmount(fs.get(), kPlain | (read_only ? sys::kMountAttrRdonly : 0));
+}
+
+// The same by mount(2), which takes longer paths: mounted in the layer and opened there.
+long overlay_by_options(const Mount& step) noexcept {
+  static constexpr const char kPlace[] = "t";
+  const long made = raw::mkdirat(AT_FDCWD, kPlace, 0700);
+  if (made < 0 && made != -EEXIST) return made;
+  if (const long mounted = mount_overlay_at(kPlace, step); mounted < 0) return mounted;
+  return raw::openat(AT_FDCWD, kPlace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+// The new root stays open, and hangs in the layer until it is entered.
+long keep_root(int* root) noexcept {
+  const long opened = raw::openat(AT_FDCWD, kNewRoot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  *root = static_cast<int>(opened);
+  return opened;
+}
+
+}  // namespace
+
+long attach(int mount, const Mount& step, int root) noexcept {
+  const Held target(step.make_target ? open_or_make(root, step.target, step.target_is_file)
+                                     : open_beneath(root, step.target, 0));
+  if (!target) return target.answer();
+  return raw::move_mount(mount, target.get(), "", sys::kMoveMountTEmptyPath);
+}
+
+// A directory of the layer, bound to itself, since only a mount can be the root.
+long layer_root(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
+  if (const long made = raw::mkdirat(AT_FDCWD, kNewRoot, step.mode); made < 0) return made;
+  const Held tree(raw::openat(AT_FDCWD, kNewRoot, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!tree) return tree.answer();
+  const Fault fault = make_own_nodes(tree.get(), step.nodes, step.node_count, task, index);
+  if (fault) return -fault.error;
+  const long bound = raw::mount(kNewRoot, kNewRoot, nullptr, MS_BIND, nullptr);
+  return bound < 0 ? bound : keep_root(root);
+}
+
+long overlay(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
+  if (const long made = make_overlay_dirs(step, task, index); made < 0) return made;
+  if (const long attached = attach_trees(step); attached < 0) return attached;
+  const bool is_root = *root < 0;
+  if (is_root) {
+    if (const long made = raw::mkdirat(AT_FDCWD, kNewRoot, 0700); made < 0) return made;
+  }
+  if (step.options != nullptr && (is_root || step.direct != nullptr)) {
+    const long mounted = mount_overlay_at(is_root ? kNewRoot : step.direct, step);
+    return mounted < 0 || !is_root ? mounted : keep_root(root);
+  }
+  const long mount = step.options != nullptr ? overlay_by_options(step) : overlay_mount(step);
+  if (mount < 0) return mount;
+  if (is_root) {
+    *root = static_cast<int>(mount);
+    return raw::move_mount(*root, AT_FDCWD, kNewRoot, 0);
+  }
+  const Held held(mount);
+  return attach(held.get(), step, *root);
+}
+
+}  // namespace mayfly::isolate::mounts
