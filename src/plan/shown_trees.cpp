@@ -1,0 +1,196 @@
+#include "plan/shown_trees.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "host/facts.hpp"
+#include "plan/trees.hpp"
+
+namespace mayfly::plan {
+namespace {
+
+using spec::FsEntry;
+using spec::FsKind;
+
+std::string relative(const std::string& absolute) {
+  return absolute.substr(1);
+}
+
+// A directory shown inside, its writes on the layer or refused.
+struct Shown {
+  const std::string& source;  // as the request names it
+  const std::string& target;
+  Access access = Access::ReadWrite;
+  bool id_mapped = false;
+  bool in_skeleton = false;  // the target is a directory of the root's skeleton
+};
+
+Result<void> add_overlay(const host::HostFacts& facts, const Shown& shown_dir, Plan& plan) {
+  const std::string& real = host::real_path(facts.sources, shown_dir.source);
+  if (!host::has_mounts_below(facts.mounts, real)) {
+    plan.mounts.push_back({.kind = MountKind::Overlay,
+                           .target = relative(shown_dir.target),
+                           .lowers = {real},
+                           .access = shown_dir.access,
+                           .id_mapped = shown_dir.id_mapped,
+                           .must_be_writable = true,
+                           .own_target = shown_dir.in_skeleton,
+                           .make_target = true});
+    return {};
+  }
+  const bool added = add_tree({.source = real,
+                               .target = relative(shown_dir.target),
+                               .id_mapped = shown_dir.id_mapped,
+                               .must_be_writable = true,
+                               .make_target = true},
+                              facts, plan);
+  if (added) return {};
+  return usage_error("make " + shown(shown_dir.source) +
+                         " copy-on-write: other file systems are mounted below it, and too much "
+                         "lies beside them",
+                     "name it with --rw (live) or --ro, or its parts with --cow");
+}
+
+const host::SourceFact* source_of(const host::HostFacts& facts, const std::string& path) {
+  const auto found = std::find_if(facts.sources.begin(), facts.sources.end(),
+                                  [&](const host::SourceFact& s) { return s.path == path; });
+  return found == facts.sources.end() ? nullptr : &*found;
+}
+
+// A directory or file bound as it is, with all that is mounted below it.
+Result<void> add_bind(const host::HostFacts& facts, const std::string& source, MountStep step,
+                      const spec::Unsafe& unsafe, Plan& plan) {
+  const host::SourceFact* fact = source_of(facts, source);
+  if (fact != nullptr && !fact->socket.empty() && !unsafe.unsafe_sockets) {
+    return usage_error("share " + shown(source) + ": it holds the socket " + shown(fact->socket) +
+                           ", through which a task could reach the host",
+                       "name a directory without it, or pass --unsafe-sockets");
+  }
+  step.kind = MountKind::Bind;
+  step.source = host::real_path(facts.sources, source);
+  step.make_target = true;
+  const std::string danger = danger_of_binding(
+      step.source, facts, unsafe.unsafe_sockets ? Sockets::Allowed : Sockets::Refused);
+  if (!danger.empty()) {
+    return usage_error("share " + shown(source) + " with what is mounted below it: " + danger,
+                       "name the directories that the task needs instead of it");
+  }
+  plan.mounts.push_back(std::move(step));
+  return {};
+}
+
+Node node_of(const FsEntry& entry) {
+  const std::string path = relative(entry.target);
+  switch (entry.kind) {
+    case FsKind::Symlink:
+      return {.kind = Node::Kind::Symlink, .path = path, .mode = 0777, .data = entry.data};
+    case FsKind::File:
+      return {.kind = Node::Kind::File,
+              .path = path,
+              .mode = entry.mode.value_or(0644),
+              .data = entry.data};
+    default:
+      return {.kind = Node::Kind::Dir, .path = path, .mode = entry.mode.value_or(0755), .data = {}};
+  }
+}
+
+Result<void> add_source(const FsEntry& entry, const host::HostFacts& facts, const spec::Spec& spec,
+                        Plan& plan) {
+  const host::SourceFact* source = source_of(facts, entry.source);
+  const bool is_dir = source != nullptr && source->kind == host::SourceFact::Kind::Directory;
+  const bool read_only = entry.kind == FsKind::Ro;
+  if (entry.kind == FsKind::Cow) {
+    if (!is_dir) {
+      return usage_error("make " + shown(entry.source) + " copy-on-write: it is no directory",
+                         "--file " + shown(entry.target) + "=@" + shown(entry.source) +
+                             " puts a copy of a file inside");
+    }
+    return add_overlay(
+        facts, {.source = entry.source, .target = entry.target, .id_mapped = plan.ids.range}, plan);
+  }
+  // Read-only is an overlay, too: sockets and FIFOs in it are dead. A tree with mounts is bound.
+  if (read_only && is_dir &&
+      !host::has_mounts_below(facts.mounts, host::real_path(facts.sources, entry.source))) {
+    return add_overlay(facts,
+                       {.source = entry.source,
+                        .target = entry.target,
+                        .access = Access::ReadOnly,
+                        .id_mapped = plan.ids.range},
+                       plan);
+  }
+  return add_bind(facts, entry.source,
+                  {.target = relative(entry.target),
+                   .access = read_only ? Access::ReadOnly : Access::ReadWrite,
+                   .id_mapped = plan.ids.range,
+                   .must_be_writable = !read_only,
+                   .target_is_file = !is_dir},
+                  spec.unsafe, plan);
+}
+
+}  // namespace
+
+Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
+                         const std::string& project, bool in_skeleton, Plan& plan) {
+  if (project.empty()) return {};
+  const bool live = spec.project == spec::ProjectMode::Rw;
+  const bool read_only = spec.project == spec::ProjectMode::Ro;
+  const bool mounts_below =
+      host::has_mounts_below(facts.mounts, host::real_path(facts.sources, project));
+  // The task may read its own project, whoever it belongs to.
+  const bool id_mapped = plan.ids.range;
+  if (live || (read_only && mounts_below)) {
+    return add_bind(facts, project,
+                    {.target = relative(project),
+                     .access = live ? Access::ReadWrite : Access::ReadOnly,
+                     .id_mapped = id_mapped,
+                     .must_be_writable = live},
+                    spec.unsafe, plan);
+  }
+  return add_overlay(facts,
+                     {.source = project,
+                      .target = project,
+                      .access = read_only ? Access::ReadOnly : Access::ReadWrite,
+                      .id_mapped = id_mapped,
+                      .in_skeleton = in_skeleton},
+                     plan);
+}
+
+Result<void> add_entry(const FsEntry& entry, const host::HostFacts& facts, const spec::Spec& spec,
+                       Plan& plan) {
+  const std::string target = relative(entry.target);
+  MountStep step{.target = target};
+  switch (entry.kind) {
+    case FsKind::Cow:
+    case FsKind::Ro:
+    case FsKind::Rw:
+      return add_source(entry, facts, spec, plan);
+    case FsKind::Device:
+      step = {.kind = MountKind::Bind,
+              .target = target,
+              .source = entry.source,
+              .devices = true,
+              .make_target = true,
+              .target_is_file = true};
+      break;
+    case FsKind::Tmpfs:
+      step = {.kind = MountKind::Tmpfs,
+              .target = target,
+              .size = entry.size > 0 ? entry.size : plan.layer_bytes,
+              .mode = entry.mode.value_or(01777),
+              .make_target = true};
+      break;
+    case FsKind::File:
+    case FsKind::Dir:
+    case FsKind::Symlink:
+      step = {.kind = MountKind::Nodes, .target = target, .skeleton = {node_of(entry)}};
+      break;
+    case FsKind::Mask:
+      step = {.kind = MountKind::Mask, .target = target, .optional = true};
+      break;
+  }
+  plan.mounts.push_back(std::move(step));
+  return {};
+}
+
+}  // namespace mayfly::plan

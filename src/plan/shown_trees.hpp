@@ -1,0 +1,20 @@
+// What the caller shows inside: the project and the entries of --ro, --rw, --cow and their like.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "host/facts.hpp"
+#include "plan/plan.hpp"
+#include "spec/spec.hpp"
+
+namespace mayfly::plan {
+
+// in_skeleton: the project's mount point is a directory of the root's skeleton.
+[[nodiscard]] Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
+                                       const std::string& project, bool in_skeleton, Plan& plan);
+
+[[nodiscard]] Result<void> add_entry(const spec::FsEntry& entry, const host::HostFacts& facts,
+                                     const spec::Spec& spec, Plan& plan);
+
+}  // namespace mayfly::plan
