@@ -20,7 +20,7 @@ TEST_CASE("arena: copies end in NUL, stay in place, and survive a move") {
 
 TEST_CASE("arena: arrays are aligned, empty of values, and may be larger than a chunk") {
   Arena arena;
-  for (const std::size_t count : {0, 1, 3, 700, 100'000, 5}) {
+  for (const std::size_t count : {0u, 1u, 3u, 700u, 100'000u, 5u}) {
     arena.copy("x");  // puts the next one out of step
     const auto numbers = arena.array<std::uint64_t>(count);
     REQUIRE(numbers.size() == count);
