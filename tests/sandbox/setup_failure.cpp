@@ -97,9 +97,10 @@ TEST_CASE("what could not be measured says why, wherever a start fails") {
     std::size_t unknown = 0;
     for (const char* part : {"usage", "proof"}) {
       const nlohmann::json& fields = ended.result.at(part);
-      for (const auto& [name, value] : fields.items()) {
-        if (!value.is_null()) continue;
+      for (const auto& field : fields.items()) {
+        if (!field.value().is_null()) continue;
         ++unknown;
+        const std::string& name = field.key();
         CAPTURE(name);
         CHECK_FALSE(fields.value(name + "_why", std::string()).empty());
       }
