@@ -67,7 +67,8 @@ Error loss(const End& end) {
       .kind = ErrorKind::Internal,
       .sys_errno = 0,
       .action = (end.started ? "keep the sandbox: its init "
-                             : "tell whether the task was started: its init ") +
+                 : killed    ? "tell whether the task was started: its init "
+                             : "start the task: init ") +
                 how,
       .call = {},
       .hint = killed ? "somebody outside, or the kernel for want of memory, did that" : ""};
@@ -210,13 +211,19 @@ Result<bool> Watch::take_message() {
     return false;
   }
   if (received->bytes != sizeof message || received->truncated) {
+    broke_protocol_ = true;
     TRY(handle(Event::Lost));
     return true;
   }
   launch::settle(*request_.sandbox);
   if (message.slot != launch::kMainSlot) return true;
   message.text[sizeof message.text - 1] = '\0';
-  TRY(handle(event_of(message).value_or(Event::Lost), &message));
+  const std::optional<Event> event = event_of(message);
+  // An end of what has not begun is no better than an unknown word.
+  broke_protocol_ =
+      broke_protocol_ || !event ||
+      (state_ == State::Starting && (*event == Event::Exited || *event == Event::Drained));
+  TRY(handle(event.value_or(Event::Lost), &message));
   return true;
 }
 
@@ -451,7 +458,7 @@ void Watch::judge_loss() {
   end_.error = by_deadline ? too_slow() : loss(end_);
   // Killed by somebody, it may have been about to say that the task runs: nobody should take the
   // task for one that was never started, and start it anew.
-  const bool killed = end_.init && !exited;
+  const bool killed = end_.init && !exited && !broke_protocol_;
   settle(end_.started || killed ? Reason::SupervisorLost : Reason::SetupFailed, 0);
 }
 

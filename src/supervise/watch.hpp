@@ -116,7 +116,8 @@ class Watch {
   bool socket_open_ = true;
   bool cgroup_settled_ = false;
   bool chores_due_ = false;
-  std::vector<int> held_;  // signals that came before the task was started
+  bool broke_protocol_ = false;  // init did: then its death by SIGKILL is our doing
+  std::vector<int> held_;        // signals that came before the task was started
   bool given_up_ = false;
   int ending_signals_ = 0;
 
