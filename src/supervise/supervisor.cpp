@@ -127,6 +127,7 @@ class Run final : public WatchListener {
   Entry entry_;
   launch::Sandbox sandbox_;
   std::int64_t spawned_ns_ = 0;
+  std::vector<int> early_;  // signals for a task that was not there yet
   std::optional<std::int64_t> ttl_ns_;
 };
 
@@ -165,6 +166,7 @@ bool Run::cancelled_early() {
     if (!signal || *signal == 0) break;
     const bool ignored = *signal == SIGHUP && spec_.keep_running;
     if (meaning_of(*signal) == Asks::End && !ignored) by = *signal;
+    if (meaning_of(*signal) != Asks::End) early_.push_back(*signal);
   }
   const bool gone = caller_ != nullptr && caller_->gone;
   if (by == 0 && !gone && polls[1].revents == 0) return false;
@@ -209,6 +211,7 @@ void Run::watch(std::int64_t began) {
   request.linger = spec_.linger;
   request.keep_running = spec_.keep_running;
   request.no_cgroup_why = plan_.cgroup_reason;
+  request.early_signals = std::move(early_);
   End end = Watch(std::move(request), *this).run();
   conclude(end);
 }

@@ -79,7 +79,8 @@ Error loss(const End& end) {
 Watch::Watch(WatchRequest request, WatchListener& listener)
     : request_(std::move(request)),
       listener_(listener),
-      chores_due_(request_.chores_at.has_value()) {
+      chores_due_(request_.chores_at.has_value()),
+      held_(request_.early_signals) {
   polls_.reserve(kFixedSlots + 6);
 }
 

@@ -35,8 +35,9 @@ struct WatchRequest {
   std::int64_t teardown_ns = 10'000'000'000;  // from the kill on
   std::optional<std::int64_t> chores_at;      // when to call WatchListener::chores()
   bool linger = false;
-  bool keep_running = false;  // SIGHUP is ignored
-  std::string no_cgroup_why;  // for `populated` where the sandbox has no cgroup
+  bool keep_running = false;            // SIGHUP is ignored
+  std::string no_cgroup_why;            // for `populated` where the sandbox has no cgroup
+  std::vector<int> early_signals = {};  // to be passed on once the task is started
 };
 
 class WatchListener {
