@@ -81,9 +81,9 @@ void Init::start() noexcept {
   // Out of the caller's process group: a SIGSTOP for that must not stop both keys. Not by setsid,
   // which costs a scheduling group where autogroup is on. EPERM: it leads a session already.
   call(__NR_setpgid, 0, 0);
-  // The launcher cloned with every action at its default. SIGCHLD alone stays blocked: it is read
-  // from a descriptor. Any other that were blocked would wait in a queue which tasks could fill;
-  // unblocked and at its default, it is dropped.
+  // SIGCHLD alone stays blocked: it is read from a descriptor. Any other that were blocked would
+  // wait in a queue which tasks could fill; unblocked it is dropped, at its default or ignored. (A
+  // handler there is none: execve has ended those.)
   checked(Step::InitStart, set_blocked_signals(kChildSignals));
   child_signals_ =
       static_cast<int>(checked(Step::InitStart, call(__NR_signalfd4, -1, arg(&kChildSignals),

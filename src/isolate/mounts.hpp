@@ -46,8 +46,8 @@ struct Mount {
   unsigned mode = 0;
   const char* size = nullptr;      // Tmpfs: bytes, decimal
   const char* source = nullptr;    // Bind: absolute host path, or a direct one within the layer
-  const char* options = nullptr;   // Overlay, direct: the data of mount(2)
-  const char* lowerdir = nullptr;  // Overlay, elsewhere: the option's value
+  const char* options = nullptr;   // Overlay: the data of mount(2), or null where it cannot say it
+  const char* lowerdir = nullptr;  // Overlay: the option's value, for fsconfig(2)
   const char* upper = nullptr;     // Overlay: names within the layer
   const char* work = nullptr;
   const char* own_lower = nullptr;  // Overlay: directory of the layer that holds `nodes`, or null

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 
-#include "base/result.hpp"
 #include "isolate/fault.hpp"
 
 namespace mayfly::isolate::net {

@@ -30,6 +30,7 @@ struct Sandbox {
   Fd id_lock;  // holds the throwaway id range as long as it is open
   // What the child half reads until it executes init: ours alone again after settle().
   std::shared_ptr<void> launch;
+  bool undumpable = false;  // an id change of the child made us so, since it is one memory
 };
 
 // Descriptors of the task, already checked (DESIGN 6). Borrowed.
@@ -55,7 +56,7 @@ struct StartRequest {
 // blocked.
 [[nodiscard]] Result<Sandbox> start(const plan::Plan& plan, const StartRequest& request);
 
-// init said something, or is gone: nothing shares our memory any more.
+// To be called once init has said something: from then on nothing shares our memory.
 void settle(Sandbox& sandbox);
 
 // The words for a host that refuses namespaces: which setting of it does, and the remedy.

@@ -85,6 +85,7 @@ class Launch {
     sandbox.cgroup = std::move(cgroup_.directory);
     sandbox.cgroup_path = std::exchange(cgroup_.path, {});
     sandbox.id_lock = std::move(range_.lock);
+    sandbox.undumpable = plan_.ids.range;
     return sandbox;
   }
 
@@ -138,7 +139,7 @@ class Launch {
     int pidfd = -1;
     clone_args args = {};
     args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
-                 CLONE_NEWUTS | CLONE_PIDFD | sys::kCloneClearSighand;
+                 CLONE_NEWUTS | CLONE_PIDFD;
 #ifndef MAYFLY_SANITIZE
     args.flags |= CLONE_VM;  // sharing our memory costs nothing; copying it costs page faults
 #endif
@@ -171,13 +172,14 @@ class Launch {
       TRY(isolate::cgroup::add(cgroup_, pid_));
     }
     Result<void> mapped = isolate::user_ns::from_parent(plan_.ids, range_.base, pid_);
-    // A child that is on its way out has no /proc files that could be written: why it ends counts.
-    if (!mapped) return is_ending() ? last_words() : mapped.error();
+    if (p_.hooks.fails(Step::IdMap)) mapped = failure(Step::IdMap, EIO);
+    if (!mapped) return cause_of(std::move(mapped).error());
     return send(Message{.kind = Kind::Go}, {});
   }
 
   Result<void> send_image() {
-    TRY(isolate::mounts::from_parent(p_.mounts, pid_));
+    Result<void> shifted = isolate::mounts::from_parent(p_.mounts, pid_);
+    if (!shifted) return cause_of(std::move(shifted).error());
     const auto* bytes = reinterpret_cast<const char*>(request_.init_image.data());
     const Fd image = TRY(sys::sealed_memfd("mayfly-init", {bytes, request_.init_image.size()},
                                            sys::Executable::Yes));
@@ -316,22 +318,20 @@ class Launch {
     return step_error(plan_, Message{.step = step, .error = error});
   }
 
-  // Whether the child has ended, or is about to: it waits for nothing but us, so it need not be
-  // given long.
-  bool is_ending() {
-    constexpr int kMilliseconds = 1000;
-    pollfd watched[2] = {{.fd = socket_.get(), .events = POLLIN, .revents = 0},
-                         {.fd = pidfd_.get(), .events = POLLIN, .revents = 0}};
-    return ::poll(watched, 2, kMilliseconds) > 0;
+  // Why something could not be done to the child: it may be on its way out, and then has no /proc
+  // files; why it ends counts. It waits for nothing but us, so it need not be given long.
+  Error cause_of(Error error) {
+    constexpr int kMilliseconds = 500;
+    pollfd watched = {.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&watched, 1, kMilliseconds) > 0 ? last_words() : std::move(error);
   }
 
   // What the child half said before it ended, if it could say anything.
   Error last_words() {
     Result<Received> last = receive();
     if (!last) return std::move(last).error();
-    if (last->message.kind == Kind::Network) return last_words();
-    if (last->message.kind == Kind::Failed) return step_error(plan_, last->message);
-    return death();
+    // Whatever else it said before is of no use now.
+    return last->message.kind == Kind::Failed ? step_error(plan_, last->message) : last_words();
   }
 
   // The child ended without a word. Says how, and remembers a kill at birth.
@@ -385,8 +385,7 @@ Result<Sandbox> start(const plan::Plan& plan, const StartRequest& request) {
 void settle(Sandbox& sandbox) {
   if (!sandbox.launch) return;
   sandbox.launch.reset();
-  // An id change in the child made us non-dumpable, since it was one memory.
-  ::prctl(PR_SET_DUMPABLE, 1);
+  if (sandbox.undumpable) ::prctl(PR_SET_DUMPABLE, 1);
 }
 
 }  // namespace mayfly::launch

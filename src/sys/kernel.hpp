@@ -21,8 +21,7 @@ namespace mayfly::sys {
 
 // include/uapi/linux/sched.h
 inline constexpr unsigned long kCloneNewTime = 0x80;
-inline constexpr unsigned long long kCloneClearSighand = 0x100000000ULL;  // 5.5
-inline constexpr unsigned long long kCloneIntoCgroup = 0x200000000ULL;    // 5.7
+inline constexpr unsigned long long kCloneIntoCgroup = 0x200000000ULL;  // 5.7
 
 // include/uapi/linux/close_range.h (5.11)
 inline constexpr unsigned kCloseRangeCloexec = 4;

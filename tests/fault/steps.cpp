@@ -21,6 +21,7 @@ struct Case {
 constexpr Case kSteps[] = {
     {Step::ParentDeath, "tie the sandbox's life to the supervisor's: prctl(PR_SET_PDEATHSIG)"},
     {Step::Clone, "make a user namespace and the sandbox's other namespaces"},
+    {Step::IdMap, "map the sandbox's ids"},
     {Step::User, "become the sandbox's user"},
     {Step::Layer, "make the layer"},
     {Step::LayerXattr, "keep the layer in memory"},
@@ -52,6 +53,7 @@ TEST_CASE("a failure of each step of the start: 125, the step is named, nothing 
     const Ended ended = start.failing(each.step).end();
     CAPTURE(ended.err);
     CHECK_FALSE(ended.timed_out);
+    CHECK(ended.exited_after < std::chrono::seconds(15));  // not by the set-up's deadline
     CHECK(ended.code == 125);
     CHECK(ended.out.empty());
     CHECK(ended.err.starts_with("mayfly: cannot "));

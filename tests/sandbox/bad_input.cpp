@@ -160,8 +160,8 @@ TEST_CASE("a path with a newline and bytes that are no UTF-8 works as any other"
     escaped += c;
   }
   Run shown(
-      {"--ro", escaped, "--cow", escaped + ":/work", "--label", "odd=é\n"},
-      {"/bin/sh", "-c", "cat \"$0/file\"; echo more >> /work/file; cat /work/file", host / odd});
+      {"--ro", escaped, "--cow", escaped + ":/mine", "--label", "odd=é\n"},
+      {"/bin/sh", "-c", "cat \"$0/file\"; echo more >> /mine/file; cat /mine/file", host / odd});
   const Ended ended = shown.end();
   CAPTURE(ended.err);
   CHECK(ended.code == 0);

@@ -134,8 +134,8 @@ TEST_CASE("mountinfo proves it: what is shown with --ro is a read-only mount") {
 TEST_CASE("--cow: writes are seen inside and not outside") {
   const TempDir host;
   host.file("tree/file", "before");
-  const Ended ended = sh("echo after > /work/file; echo new > /work/new; cat /work/file /work/new",
-                         {"--cow", host / "tree" + std::string(":/work")});
+  const Ended ended = sh("echo after > /mine/file; echo new > /mine/new; cat /mine/file /mine/new",
+                         {"--cow", host / "tree" + std::string(":/mine")});
   CAPTURE(ended.err);
   CHECK(ended.out == "after\nnew\n");
   CHECK(read_file(host / "tree/file") == "before");

@@ -15,9 +15,9 @@ struct Parsed {
   Result<void> result;
 };
 
-// `mayfly VERB WORD...`, read by a caller who is in /work/dir.
+// `mayfly VERB WORD...`, read by a caller who is in /home/dir.
 inline Parsed read_words(const Verb& verb, std::vector<std::string> words,
-                         std::string working_dir = "/work/dir") {
+                         std::string working_dir = "/home/dir") {
   words.insert(words.begin(), verb.name);
   std::vector<char*> args;
   for (std::string& word : words)

@@ -125,7 +125,7 @@ TEST_CASE("after a value that cannot be read, the request still says where its r
   CHECK(parsed.result.error().action ==
         "read x as a duration: it does not start with a digit (--ttl)");
   CHECK(parsed.request.spec.status_fd == 5);
-  CHECK(parsed.request.spec.result_file == "/work/dir/r");
+  CHECK(parsed.request.spec.result_file == "/home/dir/r");
 }
 
 TEST_CASE("after an unknown option, too, unless that what follows may be the command's") {
@@ -133,12 +133,12 @@ TEST_CASE("after an unknown option, too, unless that what follows may be the com
     List words;
     const char* result;
   } cases[] = {
-      {{"--tll", "x", "--result", "r", "a"}, "/work/dir/r"},
-      {{"--timeout", "5", "--result", "r", "a"}, "/work/dir/r"},
-      {{"--foo", "--result", "r", "a"}, "/work/dir/r"},
-      {{"--foo=x", "-Z", "--result=r", "a"}, "/work/dir/r"},
-      {{"--foo", "x", "--result", "r", "--", "a"}, "/work/dir/r"},
-      {{"--ttl", "--result", "r", "a"}, "/work/dir/r"},
+      {{"--tll", "x", "--result", "r", "a"}, "/home/dir/r"},
+      {{"--timeout", "5", "--result", "r", "a"}, "/home/dir/r"},
+      {{"--foo", "--result", "r", "a"}, "/home/dir/r"},
+      {{"--foo=x", "-Z", "--result=r", "a"}, "/home/dir/r"},
+      {{"--foo", "x", "--result", "r", "--", "a"}, "/home/dir/r"},
+      {{"--ttl", "--result", "r", "a"}, "/home/dir/r"},
       {{"--foo", "x", "--result", "r"}, ""},
       {{"--quite", "x", "--result", "r"}, ""},
       {{"--foo", "--", "x", "--result", "r"}, ""},

@@ -69,13 +69,13 @@ TEST_CASE("each option sets its field and no other") {
       {{"--root", "./host"},
        [](spec::Spec& s) {
          s.root = spec::RootKind::Directory;
-         s.root_dir = "/work/dir/host";
+         s.root_dir = "/home/dir/host";
        }},
       {{"--project", "ro:sub"},
        [](spec::Spec& s) {
          s.project = spec::ProjectMode::Ro;
          s.project_is_asked = true;
-         s.project_dir = "/work/dir/sub";
+         s.project_dir = "/home/dir/sub";
        }},
       {{"--project=none"},
        [](spec::Spec& s) {
@@ -92,7 +92,7 @@ TEST_CASE("each option sets its field and no other") {
       {{"--stdin", "./null"},
        [](spec::Spec& s) {
          s.stdin_kind = spec::StdinKind::File;
-         s.stdin_file = "/work/dir/null";
+         s.stdin_file = "/home/dir/null";
        }},
       {{"--ttl", "1.5m"}, [](spec::Spec& s) { s.ttl = std::chrono::seconds(90); }},
       {{"--ttl", "0"}, [](spec::Spec& s) { s.ttl.reset(); }},
@@ -105,7 +105,7 @@ TEST_CASE("each option sets its field and no other") {
       {{"--layer-inodes", "300"}, [](spec::Spec& s) { s.layer_inodes = 300; }},
       {{"--name", "n"}, [](spec::Spec& s) { s.name = "n"; }},
       {{"--status-fd", "9"}, [](spec::Spec& s) { s.status_fd = 9; }},
-      {{"--result", "r.json"}, [](spec::Spec& s) { s.result_file = "/work/dir/r.json"; }},
+      {{"--result", "r.json"}, [](spec::Spec& s) { s.result_file = "/home/dir/r.json"; }},
       {{"--quiet"}, [](spec::Spec& s) { s.quiet = true; }},
       {{"--keep-caps"}, [](spec::Spec& s) { s.unsafe.unsafe_keep_caps = true; }},
       {{"--unsafe-ids=host"}, [](spec::Spec& s) { s.unsafe.unsafe_host_ids = true; }},
@@ -139,7 +139,7 @@ TEST_CASE("given twice: the last scalar wins, whole; lists keep their order") {
   REQUIRE(files.fs.size() == std::size(kinds));
   for (std::size_t i = 0; i < std::size(kinds); ++i)
     CHECK(files.fs[i].kind == kinds[i]);
-  CHECK(files.fs[3].source == "/work/dir/b");
+  CHECK(files.fs[3].source == "/home/dir/b");
   CHECK(files.fs[7].target == "/m:\\");  // a path alone needs no escapes
   CHECK(files.fs[8].source == "/dev/fuse");
   CHECK(files.fs[8].target == "/dev/fuse");

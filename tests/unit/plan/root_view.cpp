@@ -4,8 +4,12 @@
 
 #include <algorithm>
 
+#include "lookup.hpp"
+
 using namespace mayfly;
 using namespace mayfly::plan;
+using mayfly::test::at;
+using mayfly::test::node;
 
 namespace {
 
@@ -36,18 +40,6 @@ Plan plan_for(const spec::Spec& spec, const host::HostFacts& facts, const std::s
   const Result<void> planned = plan_root(spec, facts, view, plan);
   REQUIRE(planned);
   return plan;
-}
-
-const MountStep* at(const Plan& plan, const std::string& target) {
-  const auto found = std::find_if(plan.mounts.begin(), plan.mounts.end(),
-                                  [&](const MountStep& step) { return step.target == target; });
-  return found == plan.mounts.end() ? nullptr : &*found;
-}
-
-const Node* node(const MountStep& step, const std::string& path) {
-  const auto found = std::find_if(step.skeleton.begin(), step.skeleton.end(),
-                                  [&](const Node& n) { return n.path == path; });
-  return found == step.skeleton.end() ? nullptr : &*found;
 }
 
 Error refusal(const spec::Spec& spec, const host::HostFacts& facts, const std::string& project) {

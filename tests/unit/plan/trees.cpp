@@ -4,25 +4,17 @@
 
 #include <algorithm>
 
+#include "lookup.hpp"
+
 using namespace mayfly;
 using namespace mayfly::plan;
+using mayfly::test::at;
+using mayfly::test::node;
 
 namespace {
 
 using Entry = host::TreeEntry;
 using Part = host::TreePart;
-
-const MountStep* at(const Plan& plan, const std::string& target) {
-  const auto found = std::find_if(plan.mounts.begin(), plan.mounts.end(),
-                                  [&](const MountStep& step) { return step.target == target; });
-  return found == plan.mounts.end() ? nullptr : &*found;
-}
-
-const Node* node(const MountStep& step, const std::string& path) {
-  const auto found = std::find_if(step.skeleton.begin(), step.skeleton.end(),
-                                  [&](const Node& n) { return n.path == path; });
-  return found == step.skeleton.end() ? nullptr : &*found;
-}
 
 // /etc as in a container: two files mounted in it, and a directory in a directory.
 host::HostFacts container(bool detachable) {
@@ -162,9 +154,9 @@ TEST_CASE("a directory that is too crowded is bound as it is, unless a socket is
 
 TEST_CASE("what is looked at: only trees with mounts below, and entries only for copy-on-write") {
   host::HostFacts facts;
-  facts.mounts = {{.path = "/usr/local"}, {.path = "/data/x"}, {.path = "/work/p/m"}};
+  facts.mounts = {{.path = "/usr/local"}, {.path = "/data/x"}, {.path = "/code/p/m"}};
   facts.top = {{.name = "usr"}, {.name = "etc"}};
-  facts.working_dir = "/work/p";
+  facts.working_dir = "/code/p";
   facts.sources = {{.path = "/link", .real = "/data"}};
   spec::Spec spec;
   spec.argv = {"true"};
@@ -175,6 +167,6 @@ TEST_CASE("what is looked at: only trees with mounts below, and entries only for
   const auto wanted = wanted_trees(spec, facts);
   REQUIRE(wanted);
   CHECK(*wanted == std::vector<WantedTree>{{"/usr", TreeDetail::Entries},
-                                           {"/work/p", TreeDetail::Parts},
+                                           {"/code/p", TreeDetail::Parts},
                                            {"/data", TreeDetail::Entries}});
 }

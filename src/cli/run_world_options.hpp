@@ -1,0 +1,163 @@
+// The options of `mayfly run` that make up the world of the command: its files, its environment.
+// Included once, by run_options.cpp.
+#pragma once
+
+#include "cli/run_setters.hpp"
+#include "spec/units.hpp"
+
+namespace mayfly::cli::run_option {
+
+inline constexpr const char* kFiles = "Files";
+inline constexpr const char* kCommand = "The command's world";
+
+inline constexpr Option kWorldOptions[] = {
+    {.name = "root",
+     .argument = "host|empty|DIR",
+     .group = kFiles,
+     .help = "what the root directory shows (host)",
+     .man = "What the command sees as its root directory: a view of the host's programs and "
+            "libraries (`host`, the default), none of the host's files (`empty`), or the tree "
+            "below a directory; see THE ROOT DIRECTORY. A directory with one of those two names "
+            "is written `./host` or `./empty`.",
+     .apply = set_root},
+    {.name = "project",
+     .argument = "MODE[:DIR]",
+     .group = kFiles,
+     .help = "show the project: cow, rw, ro or none (cow)",
+     .man = "How the project is shown, at its own path: `cow`, the default, on a copy on write, so "
+            "that the project is unchanged afterwards; `rw`, live and writable; `ro`, read-only; "
+            "`none`, not at all. Without `DIR` the project is found as described in THE PROJECT.",
+     .apply = set_project},
+    {.name = "ro",
+     .argument = "SRC[:DST]",
+     .group = kFiles,
+     .help = "show SRC read-only at DST",
+     .man = "Show the host's file or directory `SRC` at `DST`, read-only with everything below it. "
+            "Without `DST` it keeps its path. Sockets and FIFOs in a directory shown so cannot be "
+            "connected to.",
+     .apply = add_tree<FsKind::Ro>},
+    {.name = "rw",
+     .argument = "SRC[:DST]",
+     .group = kFiles,
+     .help = "show SRC at DST, live and writable",
+     .man = "Show `SRC` at `DST`, live: what the command writes is written to the host, with the "
+            "rights that its user has there. Nothing but this and `--project rw` lets writes out. "
+            "See SECURITY for sockets and setuid files in such a tree.",
+     .apply = add_tree<FsKind::Rw>},
+    {.name = "cow",
+     .argument = "SRC[:DST]",
+     .group = kFiles,
+     .help = "show SRC at DST, writes are thrown away",
+     .man = "Show the directory `SRC` at `DST`, writable; the writes go to the layer and `SRC` is "
+            "not changed. A single file is copied by `--file`.",
+     .apply = add_tree<FsKind::Cow>},
+    {.name = "tmpfs",
+     .argument = "DST[:size=SIZE,mode=MODE]",
+     .group = kFiles,
+     .help = "an empty file system of its own at DST",
+     .man = "Mount an empty tmpfs at `DST`. `size` limits what it holds (default: the size of the "
+            "layer); a full one answers ENOSPC. `mode` is that of its root directory "
+            "(default 1777).",
+     .apply = [](Request& r, Text v) -> Done { return add(r.spec.fs, parse_tmpfs(v)); }},
+    {.name = "file",
+     .argument = "DST[:MODE]=TEXT|@SRC",
+     .group = kFiles,
+     .help = "a file at DST with a text or a copy of SRC",
+     .man = "Make a file at `DST` that holds `TEXT` as it is, with no newline added, or, after a "
+            "`@`, a copy of the host's file `SRC`. A text that begins with `@` is written with "
+            "two. The default mode is 644. The text can be seen by every user of the host in the "
+            "list of processes: pass secrets by `@`.",
+     .apply = [](Request& r, Text v) -> Done {
+       return add(r.spec.fs, parse_file(r.working_dir, v));
+     }},
+    {.name = "dir",
+     .argument = "DST[:MODE]",
+     .group = kFiles,
+     .help = "an empty directory at DST",
+     .man = "Make an empty directory at `DST`. The default mode is 755.",
+     .apply = [](Request& r, Text v) -> Done { return add(r.spec.fs, parse_dir(v)); }},
+    {.name = "symlink",
+     .argument = "DST=TARGET",
+     .group = kFiles,
+     .help = "a symbolic link at DST that points to TARGET",
+     .man = "Make a symbolic link at `DST` that points to `TARGET`, which is taken as it is.",
+     .apply = [](Request& r, Text v) -> Done { return add(r.spec.fs, parse_symlink(v)); }},
+    {.name = "mask",
+     .argument = "DST",
+     .group = kFiles,
+     .help = "hide what is at DST",
+     .man = "Hide what is at `DST`: a directory looks empty and a file cannot be read. Nothing can "
+            "be written there. If there is nothing at `DST`, nothing is done.",
+     .apply = add_mask},
+
+    {.name = "env",
+     .letter = 'e',
+     .argument = "NAME[=VALUE]",
+     .group = kCommand,
+     .help = "set a variable, or pass the caller's",
+     .man = "Set a variable of the command's environment. Without a `=` the caller's value is "
+            "passed; if it has none, nothing is set. The variables that are there without being "
+            "asked for are listed in ENVIRONMENT. Where rules name a variable twice, the last one "
+            "wins.",
+     .apply = [](Request& r, Text v) -> Done {
+       r.spec.env.push_back(parse_env(v));
+       return {};
+     }},
+    {.name = "pass-env",
+     .argument = "PATTERN",
+     .group = kCommand,
+     .help = "pass the caller's variables that match",
+     .man = "Pass all variables of the caller whose names match a shell pattern, as in "
+            "`--pass-env 'CI_*'`.",
+     .apply = [](Request& r, Text v) -> Done {
+       r.spec.env.push_back(
+           {.kind = spec::EnvKind::PassPattern, .name = std::string(v), .value = {}});
+       return {};
+     }},
+    {.name = "env-file",
+     .argument = "FILE",
+     .group = kCommand,
+     .help = "set the variables that FILE lists",
+     .man = "Set variables from a file with one `NAME=VALUE` on each line. Empty lines and lines "
+            "that begin with `#` are skipped. Everything after the first `=` is the value: quotes "
+            "and backslashes have no meaning. The file may be a pipe.",
+     .apply = add_env_file},
+    {.name = "chdir",
+     .letter = 'C',
+     .argument = "DIR",
+     .group = kCommand,
+     .help = "start in this directory of the sandbox",
+     .man = "Start the command in `DIR`, an absolute path in the sandbox. Without it the command "
+            "starts where the caller is, if that directory exists in the sandbox, otherwise in "
+            "its home directory.",
+     .apply = [](Request& r, Text v) -> Done { return set_text(r.spec.chdir, path_inside(v)); }},
+    {.name = "user",
+     .letter = 'u',
+     .argument = "USER[:GROUP]",
+     .group = kCommand,
+     .help = "run as this user of the sandbox",
+     .man = "Run the command as a user of the sandbox. `USER` and `GROUP` are names from its own "
+            "passwd and group files, or numbers. See USERS for who it is otherwise.",
+     .apply = [](Request& r, Text v) -> Done { return set_text(r.spec.user, v); }},
+    {.name = "hostname",
+     .argument = "NAME",
+     .group = kCommand,
+     .help = "host name inside (mayfly)",
+     .man = "The host name that the command sees. The default is mayfly.",
+     .apply = [](Request& r, Text v) -> Done { return set_text(r.spec.hostname, v); }},
+    {.name = "umask",
+     .argument = "MODE",
+     .group = kCommand,
+     .help = "file mode creation mask (022)",
+     .man = "The file mode creation mask of the command, in octal. The default is 022.",
+     .apply = [](Request& r, Text v) -> Done { return set(r.spec.umask, spec::parse_mode(v)); }},
+    {.name = "stdin",
+     .argument = "inherit|null|FILE",
+     .group = kCommand,
+     .help = "where standard input comes from (inherit)",
+     .man = "Where the command's standard input comes from: the caller's (`inherit`, the default), "
+            "nowhere (`null`), or a file of the host.",
+     .apply = set_stdin},
+};
+
+}  // namespace mayfly::cli::run_option
