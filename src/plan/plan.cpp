@@ -122,8 +122,7 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
 
   RootView view;
   view.etc_files = TRY(etc_files(facts, plan.ids, spec.hostname));
-  const bool wants_project = spec.root == spec::RootKind::Host || spec.project_is_asked;
-  if (spec.project != spec::ProjectMode::None && wants_project) {
+  if (shows_project(spec)) {
     const Project project = TRY(choose_project(spec, facts));
     view.project = project.dir;
     plan.notes.push_back(

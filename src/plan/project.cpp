@@ -75,6 +75,11 @@ std::string why_no_project(const std::string& dir, const host::HostFacts& facts)
   return {};
 }
 
+bool shows_project(const spec::Spec& spec) {
+  return spec.project != spec::ProjectMode::None &&
+         (spec.root == spec::RootKind::Host || spec.project_is_asked);
+}
+
 Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& facts) {
   if (spec.project == spec::ProjectMode::None) {
     return Project{.dir = {}, .why = "no project: --project none"};

@@ -17,6 +17,9 @@ struct Project {
   bool operator==(const Project&) const = default;
 };
 
+// Whether the request shows a project at all: a root of the caller's shows one only if it is asked.
+[[nodiscard]] bool shows_project(const spec::Spec& spec);
+
 // The directory that --project MODE:DIR names, else the enclosing git work tree, else the working
 // directory. Never by itself: a home directory, what lies above one, or a directory of the system.
 // A relative DIR is taken from the working directory; it may name a home, but not "/" nor

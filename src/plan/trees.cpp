@@ -272,6 +272,8 @@ Result<std::vector<WantedTree>> wanted_trees(const spec::Spec& spec, const host:
       const bool shown_as_tree = entry.kind == host::TopEntry::Kind::Directory && !entry.empty;
       if (shown_as_tree) want(wanted, facts, "/" + entry.name, TreeDetail::Entries);
     }
+  }
+  if (shows_project(spec)) {
     const Project project = TRY(choose_project(spec, facts));
     const bool cow = spec.project == spec::ProjectMode::Cow;
     if (!project.dir.empty()) {

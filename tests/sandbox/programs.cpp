@@ -96,6 +96,26 @@ TEST_CASE("an empty root runs a static program that was put there") {
   CHECK(contains(ended.out, "uids "));
 }
 
+TEST_CASE("a project that is asked for is shown in a root other than the host's, too") {
+  const TempDir root;
+  for (const char* name : {"etc", "proc", "dev", "tmp"})
+    static_cast<void>(root.dir(name));
+  for (const std::string& kind : {std::string("empty"), root.path()}) {
+    CAPTURE(kind);
+    Run shown({"--root", kind, "--project", "cow"}, {kProbe, "open", "file", "rw"});
+    shown.project().file("file", "kept", 0666);
+    const Ended ended = shown.end();
+    CAPTURE(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(contains(ended.out, "open ok"));
+    CHECK(contains(ended.out, "write ok"));
+    CHECK(read_file(shown.project() / "file") == "kept");
+    // By itself neither shows it.
+    Run hidden({"--root", kind}, {kProbe, "open", shown.project() / "file", "r"});
+    CHECK(contains(hidden.end().out, "ENOENT"));
+  }
+}
+
 TEST_CASE("a directory as root: its programs run, writes do not reach it") {
   const TempDir root;
   for (const char* name : {"bin", "etc", "proc", "dev", "tmp"})
