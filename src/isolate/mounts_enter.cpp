@@ -106,21 +106,21 @@ long tmpfs(const Mount& step, int root) noexcept {
                      root);
 }
 
-// Hides what is there below an unreadable file or an empty directory.
+// Hides what is there below an unreadable file or an empty directory. Which of them is looked up
+// first: a bind that is refused has made a mount already, and to drop it waits for the kernel's
+// readers, ten times as long as all of this takes.
 long mask(const Mount& step, int root, Sources* sources) noexcept {
   if (const long made = sources->need(Sources::kMasks); made < 0) return made;
-  if (step.direct != nullptr) {
-    const long masked = bind_direct(kMaskFile, step);
-    return masked == -ENOTDIR ? bind_direct(kMaskDir, step) : masked;
-  }
-  const Held there(open_beneath(root, step.target, 0));
-  if (!there) return there.answer();
+  const Held there(step.direct != nullptr ? AT_FDCWD : open_beneath(root, step.target, 0));
+  if (step.direct == nullptr && !there) return there.answer();
+  const char* const path = step.direct != nullptr ? step.direct : "";
   struct statx status = {};
-  if (const long got = raw::statx(there.get(), "", AT_EMPTY_PATH, STATX_TYPE, &status); got < 0) {
+  if (const long got = raw::statx(there.get(), path, AT_EMPTY_PATH, STATX_TYPE, &status); got < 0) {
     return got;
   }
-  const bool is_dir = (status.stx_mode & S_IFMT) == S_IFDIR;
-  const Held cover(raw::open_tree(AT_FDCWD, is_dir ? kMaskDir : kMaskFile, sys::kOpenTreeClone));
+  const char* const source = (status.stx_mode & S_IFMT) == S_IFDIR ? kMaskDir : kMaskFile;
+  if (step.direct != nullptr) return bind_direct(source, step);
+  const Held cover(raw::open_tree(AT_FDCWD, source, sys::kOpenTreeClone));
   if (!cover) return cover.answer();
   return raw::move_mount(cover.get(), there.get(), "", sys::kMoveMountTEmptyPath);
 }
