@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
+#include "cli/named_file.hpp"
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
 #include "supervise/supervisor.hpp"
@@ -65,6 +66,7 @@ int execute(const Command& command, std::span<char* const> args,
             const supervise::Beginning& beginning) {
   Request request;
   request.beginning = &beginning;
+  request.read_file = read_named_file;
   if (Result<std::string> dir = sys::getcwd()) request.working_dir = *std::move(dir);
   const Result<void> parsed = parse(*command.verb, args, request);
   if (!parsed) return command.refused(request, parsed.error());

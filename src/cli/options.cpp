@@ -158,7 +158,9 @@ std::size_t read_options(Reading& reading, Request& request) {
                      "if " + shown(optarg) + " is meant as its value, write " + shown(behind)));
       --optind;
     } else {
-      Result<void> applied = option->apply(request, optarg != nullptr ? optarg : "");
+      const std::string_view value = optarg != nullptr ? optarg : "";
+      Result<void> applied = option->setting != nullptr ? option->setting->apply(request, value)
+                                                        : option->apply(request, value);
       if (!applied) {
         applied.error().action += " (--" + std::string(option->name) + ")";
         reading.refuse(std::move(applied).error());

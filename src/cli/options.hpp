@@ -9,22 +9,20 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "spec/spec.hpp"
+#include "spec/setting.hpp"
 #include "supervise/supervisor.hpp"
 
 namespace mayfly::cli {
 
-// What a command line asks for.
-struct Request {
-  std::string working_dir;  // of the caller, where relative paths start; empty: unknown
-  spec::Spec spec;
+using spec::Isolation;
+
+// What a command line asks for. Relative paths start at the caller's working directory.
+struct Request : spec::Draft {
   bool help = false;
   bool json = false;
   bool dry_run = false;
   const supervise::Beginning* beginning = nullptr;  // of this process; for verbs that run a sandbox
 };
-
-enum class Isolation { Kept, Weakened };
 
 struct Option {
   const char* name = nullptr;      // long, without the dashes
@@ -34,6 +32,7 @@ struct Option {
   const char* help = nullptr;      // one line, no full stop
   const char* man = nullptr;       // paragraphs split by empty lines; `literal` in backquotes
   Isolation isolation = Isolation::Kept;
+  const spec::Setting* setting = nullptr;  // what it sets, or:
   Result<void> (*apply)(Request& request, std::string_view value) = nullptr;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/named_file.hpp"
 #include "cli/options.hpp"
 #include "cli/verbs.hpp"
 
@@ -25,6 +26,7 @@ inline Parsed read_words(const Verb& verb, std::vector<std::string> words,
   const std::size_t count = args.size();
   args.push_back(nullptr);
   Parsed parsed;
+  parsed.request.read_file = read_named_file;
   parsed.request.working_dir = std::move(working_dir);
   parsed.result = parse(verb, std::span(args.data(), count), parsed.request);
   if (parsed.result && !parsed.request.help && &verb == &kRunVerb) {

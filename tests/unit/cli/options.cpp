@@ -216,7 +216,8 @@ TEST_CASE("every table is sound") {
       CAPTURE(option.name);
       CHECK(names.insert(option.name).second);
       CHECK((option.letter == 0 || letters.insert(option.letter).second));
-      REQUIRE((option.apply != nullptr));
+      REQUIRE((option.apply != nullptr) != (option.setting != nullptr));
+      if (option.setting != nullptr) REQUIRE((option.setting->apply != nullptr));
       const std::string help = option.help;
       CHECK_FALSE(help.ends_with('.'));
       CHECK_FALSE(help.empty());

@@ -1,12 +1,10 @@
 // How paths, variables and choices are written.
-#include "cli/arguments.hpp"
+#include "spec/arguments.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace mayfly;
-using namespace mayfly::cli;
-using spec::FsEntry;
-using spec::FsKind;
+using namespace mayfly::spec;
 
 namespace {
 

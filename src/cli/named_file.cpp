@@ -1,13 +1,13 @@
-#include "cli/env_file.hpp"
+#include "cli/named_file.hpp"
 
-#include "base/text.hpp"
+#include <utility>
+
 #include "host/sources.hpp"
-#include "spec/env_file.hpp"
 #include "sys/files.hpp"
 
 namespace mayfly::cli {
 
-Result<std::vector<spec::EnvRule>> read_env_file(const std::string& path) {
+Result<std::string> read_named_file(const std::string& path) {
   constexpr std::size_t kMostBytes = 1u << 20;
   TRY(host::check_ends(path));
   std::string buffer;
@@ -18,7 +18,7 @@ Result<std::vector<spec::EnvRule>> read_env_file(const std::string& path) {
     error.hint = host::path_remedy(error.sys_errno);
     return error;
   }
-  return spec::parse_env_file(path, *text);
+  return std::string(*text);
 }
 
 }  // namespace mayfly::cli

@@ -1,4 +1,4 @@
-#include "cli/arguments.hpp"
+#include "spec/arguments.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,11 +9,8 @@
 #include "base/text.hpp"
 #include "spec/units.hpp"
 
-namespace mayfly::cli {
+namespace mayfly::spec {
 namespace {
-
-using spec::FsEntry;
-using spec::FsKind;
 
 Error malformed(std::string_view text, std::string why, std::string hint) {
   return usage_error("read " + shown(text) + ": " + std::move(why), std::move(hint));
@@ -58,7 +55,7 @@ Result<Place> take_place(std::string_view& rest) {
   char separator = take_separator(rest);
   if (separator == ':') {
     const std::size_t end = std::min(rest.find('='), rest.size());
-    place.mode = TRY(spec::parse_mode(rest.substr(0, end)));
+    place.mode = TRY(parse_mode(rest.substr(0, end)));
     rest.remove_prefix(end);
     separator = take_separator(rest);
   }
@@ -84,14 +81,14 @@ Result<void> set_tmpfs_option(FsEntry& entry, std::string_view text, std::string
   const std::string_view value =
       equals == std::string_view::npos ? std::string_view() : setting.substr(equals + 1);
   if (name == "size") {
-    entry.size = TRY(spec::parse_size(value));
+    entry.size = TRY(parse_size(value));
     if (entry.size == 0) {
       return malformed(text, "a size of 0 is no size", "leave size out for that of the layer");
     }
     return {};
   }
   if (name == "mode") {
-    entry.mode = TRY(spec::parse_mode(value));
+    entry.mode = TRY(parse_mode(value));
     return {};
   }
   return malformed(text, shown(name) + " is not a setting of a tmpfs",
@@ -202,11 +199,11 @@ Result<FsEntry> parse_symlink(std::string_view text) {
 }
 
 Result<Project> parse_project(std::string_view working_dir, std::string_view text) {
-  constexpr std::pair<std::string_view, spec::ProjectMode> kModes[] = {
-      {"cow", spec::ProjectMode::Cow},
-      {"rw", spec::ProjectMode::Rw},
-      {"ro", spec::ProjectMode::Ro},
-      {"none", spec::ProjectMode::None},
+  constexpr std::pair<std::string_view, ProjectMode> kModes[] = {
+      {"cow", ProjectMode::Cow},
+      {"rw", ProjectMode::Rw},
+      {"ro", ProjectMode::Ro},
+      {"none", ProjectMode::None},
   };
   const std::string_view name = text.substr(0, text.find(':'));
   for (const auto& [mode_name, mode] : kModes) {
@@ -219,7 +216,7 @@ Result<Project> parse_project(std::string_view working_dir, std::string_view tex
     if (!rest.empty()) {
       return malformed(text, "there is more than one ':'", "write a ':' in a path as \\:");
     }
-    if (mode == spec::ProjectMode::None) {
+    if (mode == ProjectMode::None) {
       return malformed(text, "no project is shown, so it has no directory", "write none alone");
     }
     return project;
@@ -228,12 +225,12 @@ Result<Project> parse_project(std::string_view working_dir, std::string_view tex
                    "one of cow, rw, ro and none, then :DIR if it is not here");
 }
 
-spec::EnvRule parse_env(std::string_view text) {
+EnvRule parse_env(std::string_view text) {
   const std::size_t equals = text.find('=');
-  spec::EnvRule rule;
+  EnvRule rule;
   rule.name = std::string(text.substr(0, equals));
   if (equals == std::string_view::npos) {
-    rule.kind = spec::EnvKind::PassName;
+    rule.kind = EnvKind::PassName;
   } else {
     rule.value = std::string(text.substr(equals + 1));
   }
@@ -248,4 +245,4 @@ Result<std::pair<std::string, std::string>> parse_label(std::string_view text) {
   return std::pair(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
 }
 
-}  // namespace mayfly::cli
+}  // namespace mayfly::spec

@@ -1,16 +1,16 @@
-// The options of `mayfly run` that make up the world of the command: its files, its environment.
-// Included once, by run_options.cpp.
+// The settings that make up the world of the command: its files, its environment.
+// Included once, by setting_table.hpp.
 #pragma once
 
-#include "cli/run_setters.hpp"
+#include "spec/setters.hpp"
 #include "spec/units.hpp"
 
-namespace mayfly::cli::run_option {
+namespace mayfly::spec::setters {
 
 inline constexpr const char* kFiles = "Files";
 inline constexpr const char* kCommand = "The command's world";
 
-inline constexpr Option kWorldOptions[] = {
+inline constexpr Setting kWorldSettings[] = {
     {.name = "root",
      .argument = "host|empty|DIR",
      .group = kFiles,
@@ -58,7 +58,7 @@ inline constexpr Option kWorldOptions[] = {
      .man = "Mount an empty tmpfs at `DST`. `size` limits what it holds (default: the size of the "
             "layer); a full one answers ENOSPC. `mode` is that of its root directory "
             "(default 1777).",
-     .apply = [](Request& r, Text v) -> Done { return add(r.spec.fs, parse_tmpfs(v)); }},
+     .apply = [](Draft& d, Text v) -> Done { return add(d.spec.fs, parse_tmpfs(v)); }},
     {.name = "file",
      .argument = "DST[:MODE]=TEXT|@SRC",
      .group = kFiles,
@@ -67,21 +67,21 @@ inline constexpr Option kWorldOptions[] = {
             "`@`, a copy of the host's file `SRC`. A text that begins with `@` is written with "
             "two. The default mode is 644. The text can be seen by every user of the host in the "
             "list of processes: pass secrets by `@`.",
-     .apply = [](Request& r, Text v) -> Done {
-       return add(r.spec.fs, parse_file(r.working_dir, v));
+     .apply = [](Draft& d, Text v) -> Done {
+       return add(d.spec.fs, parse_file(d.working_dir, v));
      }},
     {.name = "dir",
      .argument = "DST[:MODE]",
      .group = kFiles,
      .help = "an empty directory at DST",
      .man = "Make an empty directory at `DST`. The default mode is 755.",
-     .apply = [](Request& r, Text v) -> Done { return add(r.spec.fs, parse_dir(v)); }},
+     .apply = [](Draft& d, Text v) -> Done { return add(d.spec.fs, parse_dir(v)); }},
     {.name = "symlink",
      .argument = "DST=TARGET",
      .group = kFiles,
      .help = "a symbolic link at DST that points to TARGET",
      .man = "Make a symbolic link at `DST` that points to `TARGET`, which is taken as it is.",
-     .apply = [](Request& r, Text v) -> Done { return add(r.spec.fs, parse_symlink(v)); }},
+     .apply = [](Draft& d, Text v) -> Done { return add(d.spec.fs, parse_symlink(v)); }},
     {.name = "mask",
      .argument = "DST",
      .group = kFiles,
@@ -99,8 +99,8 @@ inline constexpr Option kWorldOptions[] = {
             "passed; if it has none, nothing is set. The variables that are there without being "
             "asked for are listed in ENVIRONMENT. Where rules name a variable twice, the last one "
             "wins.",
-     .apply = [](Request& r, Text v) -> Done {
-       r.spec.env.push_back(parse_env(v));
+     .apply = [](Draft& d, Text v) -> Done {
+       d.spec.env.push_back(parse_env(v));
        return {};
      }},
     {.name = "pass-env",
@@ -109,9 +109,8 @@ inline constexpr Option kWorldOptions[] = {
      .help = "pass the caller's variables that match",
      .man = "Pass all variables of the caller whose names match a shell pattern, as in "
             "`--pass-env 'CI_*'`.",
-     .apply = [](Request& r, Text v) -> Done {
-       r.spec.env.push_back(
-           {.kind = spec::EnvKind::PassPattern, .name = std::string(v), .value = {}});
+     .apply = [](Draft& d, Text v) -> Done {
+       d.spec.env.push_back({.kind = EnvKind::PassPattern, .name = std::string(v), .value = {}});
        return {};
      }},
     {.name = "env-file",
@@ -130,7 +129,7 @@ inline constexpr Option kWorldOptions[] = {
      .man = "Start the command in `DIR`, an absolute path in the sandbox. Without it the command "
             "starts where the caller is, if that directory exists in the sandbox, otherwise in "
             "its home directory.",
-     .apply = [](Request& r, Text v) -> Done { return set_text(r.spec.chdir, path_inside(v)); }},
+     .apply = [](Draft& d, Text v) -> Done { return set_text(d.spec.chdir, path_inside(v)); }},
     {.name = "user",
      .letter = 'u',
      .argument = "USER[:GROUP]",
@@ -138,19 +137,19 @@ inline constexpr Option kWorldOptions[] = {
      .help = "run as this user of the sandbox",
      .man = "Run the command as a user of the sandbox. `USER` and `GROUP` are names from its own "
             "passwd and group files, or numbers. See USERS for who it is otherwise.",
-     .apply = [](Request& r, Text v) -> Done { return set_text(r.spec.user, v); }},
+     .apply = [](Draft& d, Text v) -> Done { return set_text(d.spec.user, v); }},
     {.name = "hostname",
      .argument = "NAME",
      .group = kCommand,
      .help = "host name inside (mayfly)",
      .man = "The host name that the command sees. The default is mayfly.",
-     .apply = [](Request& r, Text v) -> Done { return set_text(r.spec.hostname, v); }},
+     .apply = [](Draft& d, Text v) -> Done { return set_text(d.spec.hostname, v); }},
     {.name = "umask",
      .argument = "MODE",
      .group = kCommand,
      .help = "file mode creation mask (022)",
      .man = "The file mode creation mask of the command, in octal. The default is 022.",
-     .apply = [](Request& r, Text v) -> Done { return set(r.spec.umask, spec::parse_mode(v)); }},
+     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.umask, parse_mode(v)); }},
     {.name = "stdin",
      .argument = "inherit|null|FILE",
      .group = kCommand,
@@ -160,4 +159,4 @@ inline constexpr Option kWorldOptions[] = {
      .apply = set_stdin},
 };
 
-}  // namespace mayfly::cli::run_option
+}  // namespace mayfly::spec::setters

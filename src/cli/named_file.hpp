@@ -1,0 +1,13 @@
+// Reads the files that values name, as that of --env-file.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+
+namespace mayfly::cli {
+
+// The content of the file at `path`, which may be a pipe; more than 1 MiB is refused.
+[[nodiscard]] Result<std::string> read_named_file(const std::string& path);
+
+}  // namespace mayfly::cli

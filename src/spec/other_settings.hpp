@@ -1,0 +1,159 @@
+// The settings other than those of the command's world: limits, reports, what weakens the
+// isolation. Included once, by setting_table.hpp.
+#pragma once
+
+#include <climits>
+
+#include "spec/setters.hpp"
+#include "spec/units.hpp"
+
+namespace mayfly::spec::setters {
+
+inline constexpr const char* kLimits = "Time and limits";
+inline constexpr const char* kReports = "Reports";
+inline constexpr const char* kUnsafe = "Unsafe: each of these weakens the isolation";
+
+inline constexpr Setting kOtherSettings[] = {
+    {.name = "ttl",
+     .argument = "DURATION",
+     .group = kLimits,
+     .help = "end the command after this time (1h, 0: never)",
+     .man = "Time to live: end the command and everything it started after this time, with exit "
+            "code 124. The default is 1h; `0` means no limit. See TIME TO LIVE.",
+     .apply = set_ttl},
+    {.name = "grace",
+     .argument = "DURATION",
+     .group = kLimits,
+     .help = "time between TERM and KILL (2s, 0: none)",
+     .man = "How long the command has, after it was told to end by a TERM signal, before it is "
+            "killed. The default is 2s. With `0` it is killed at once.",
+     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.grace, parse_duration(v)); }},
+    {.name = "linger",
+     .group = kLimits,
+     .help = "wait for background processes, too",
+     .man = "When the command has ended, wait for the processes that it left in the background, "
+            "up to the time to live. Where that cuts them short the reason is `ttl`, whatever the "
+            "command's own code was. Without this option they are killed.",
+     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.linger); }},
+    {.name = "keep-running",
+     .group = kLimits,
+     .help = "go on when the calling process ends",
+     .man = "Go on when the process that started mayfly ends. Without this option the sandbox ends "
+            "with it.",
+     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.keep_running); }},
+    {.name = "pids",
+     .argument = "N",
+     .group = kLimits,
+     .help = "most processes and threads at a time (512)",
+     .man = "The most processes and threads that may exist in the sandbox at the same time. One "
+            "more is refused with EAGAIN. The default is 512.",
+     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.pids, parse_count(v, INT_MAX)); }},
+    {.name = "layer-size",
+     .argument = "SIZE",
+     .group = kLimits,
+     .help = "most bytes that can be written (512M)",
+     .man = "How much the layer, which holds every write of the sandbox, can hold. It is memory, "
+            "and counts as such. A full layer answers ENOSPC. The default is 512M.",
+     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.layer_bytes, parse_size(v)); }},
+    {.name = "layer-inodes",
+     .argument = "N",
+     .group = kLimits,
+     .help = "most files that can be made (100000)",
+     .man = "How many files, directories and links the layer can hold. The default is 100000.",
+     .apply = [](Draft& d, Text v) -> Done {
+       return set(d.spec.layer_inodes, parse_count(v, INT64_MAX));
+     }},
+
+    {.name = "name",
+     .argument = "NAME",
+     .group = kReports,
+     .help = "name of the sandbox in reports",
+     .man =
+         "A name for the sandbox: at most 64 letters, digits, dots, dashes and underscores. It is "
+         "the sandbox's id, so that no two that run at the same time can have the same. Without "
+         "it the id is random.",
+     .where = Where::NotInPolicy,
+     .apply = [](Draft& d, Text v) -> Done { return set_text(d.spec.name, v); }},
+    {.name = "label",
+     .argument = "KEY=VALUE",
+     .group = kReports,
+     .help = "put a label into events and result",
+     .man = "A label that appears in the result. The same key given twice keeps the last value.",
+     .apply = set_label},
+    {.name = "status-fd",
+     .argument = "N",
+     .group = kReports,
+     .help = "write events to descriptor N as JSON lines",
+     .man = "Write events to the open descriptor `N` while the sandbox lives, one JSON object on "
+            "each line. The last line is the result, see mayfly-result(5). `N` is at least 3, "
+            "since the command has 0, 1 and 2 and could forge what is read there.",
+     .where = Where::NotInPolicy,
+     .apply = set_status_fd},
+    {.name = "result",
+     .argument = "FILE",
+     .group = kReports,
+     .help = "write the result to FILE as JSON",
+     .man = "Write the result to `FILE` when the sandbox is gone. The file appears complete, by "
+            "rename(2), or not at all, in the directory that held it at the start; a link at its "
+            "place is replaced. What is no regular file is refused. See mayfly-result(5).",
+     .where = Where::NotInPolicy,
+     .apply = [](Draft& d, Text v) -> Done {
+       return set(d.spec.result_file, absolute_path(d.working_dir, v));
+     }},
+    {.name = "quiet",
+     .letter = 'q',
+     .group = kReports,
+     .help = "print nothing to people",
+     .man = "Print nothing of our own on standard error, failures included: the exit code, the "
+            "result and the events say the same. Errors in the command line are still printed.",
+     .where = Where::NotInPolicy,
+     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.quiet); }},
+
+    {.name = "device",
+     .argument = "NODE",
+     .group = kUnsafe,
+     .help = "let the command use a device of the host",
+     .man = "Show the host's device node `NODE` at its own path. What can be done with it is up to "
+            "its driver.",
+     .isolation = Isolation::Weakened,
+     .apply = add_device},
+    {.name = "keep-caps",
+     .group = kUnsafe,
+     .help = "keep capabilities inside the sandbox",
+     .man = "Keep the capabilities that the command's user has within the sandbox's own "
+            "namespaces. They give no rights on the host, but reach parts of the kernel that are "
+            "otherwise out of reach.",
+     .isolation = Isolation::Weakened,
+     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.unsafe.unsafe_keep_caps); }},
+    {.name = "unsafe-ids",
+     .argument = "host",
+     .group = kUnsafe,
+     .help = "keep the caller's user id, root's too",
+     .man = "With `host`, the only choice: the command keeps the caller's own user id on the host, "
+            "even if that is root, instead of one that is nobody's.",
+     .isolation = Isolation::Weakened,
+     .apply = set_unsafe_ids},
+    {.name = "unsafe-nesting",
+     .group = kUnsafe,
+     .help = "allow user namespaces and mounts inside",
+     .man = "Allow the command to make user namespaces, and mounts in them, as a sandbox in the "
+            "sandbox needs.",
+     .isolation = Isolation::Weakened,
+     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.unsafe.unsafe_nesting); }},
+    {.name = "unsafe-sockets",
+     .group = kUnsafe,
+     .help = "allow --rw of directories with sockets",
+     .man = "Start even if a tree of `--rw` or `--project rw` holds sockets, which the command "
+            "could connect to.",
+     .isolation = Isolation::Weakened,
+     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.unsafe.unsafe_sockets); }},
+    {.name = "unsafe-tty",
+     .group = kUnsafe,
+     .help = "let the command hold the caller's terminal",
+     .man = "Pass a terminal on standard input, output or error as it is. The command can read "
+            "what is typed, change the terminal's settings and write any sequence to it.",
+     .isolation = Isolation::Weakened,
+     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.unsafe.unsafe_tty); }},
+};
+
+}  // namespace mayfly::spec::setters

@@ -1,0 +1,107 @@
+#include "spec/setters.hpp"
+
+#include <climits>
+#include <iterator>
+#include <optional>
+
+#include "spec/env_file.hpp"
+#include "spec/units.hpp"
+
+namespace mayfly::spec::setters {
+
+Done set_true(bool& field) {
+  field = true;
+  return {};
+}
+
+Done set_text(std::string& field, Text value) {
+  field = std::string(value);
+  return {};
+}
+
+Done set_root(Draft& draft, Text value) {
+  draft.spec.root_dir.clear();
+  if (value == "host" || value == "empty") {
+    draft.spec.root = value == "host" ? RootKind::Host : RootKind::Empty;
+    return {};
+  }
+  draft.spec.root = RootKind::Directory;
+  return set(draft.spec.root_dir, absolute_path(draft.working_dir, value));
+}
+
+Done set_project(Draft& draft, Text value) {
+  Project project = TRY(parse_project(draft.working_dir, value));
+  draft.spec.project = project.mode;
+  draft.spec.project_is_asked = true;
+  draft.spec.project_dir = std::move(project.dir);
+  return {};
+}
+
+Done set_stdin(Draft& draft, Text value) {
+  draft.spec.stdin_file.clear();
+  if (value == "inherit" || value == "null") {
+    draft.spec.stdin_kind = value == "null" ? StdinKind::Null : StdinKind::Inherit;
+    return {};
+  }
+  draft.spec.stdin_kind = StdinKind::File;
+  return set(draft.spec.stdin_file, absolute_path(draft.working_dir, value));
+}
+
+Done add_env_file(Draft& draft, Text value) {
+  const std::string path = TRY(absolute_path(draft.working_dir, value));
+  const std::string text = TRY(draft.read_file(path));
+  std::vector<EnvRule> rules = TRY(parse_env_file(path, text));
+  std::move(rules.begin(), rules.end(), std::back_inserter(draft.spec.env));
+  return {};
+}
+
+Done set_ttl(Draft& draft, Text value) {
+  const Nanoseconds ttl = TRY(parse_duration(value));
+  draft.spec.ttl = ttl == Nanoseconds::zero() ? std::nullopt : std::optional(ttl);
+  return {};
+}
+
+Done set_label(Draft& draft, Text value) {
+  auto label = TRY(parse_label(value));
+  for (auto& [name, old] : draft.spec.labels) {
+    if (name == label.first) return set_text(old, label.second);
+  }
+  // One too many is enough for validate() to refuse them, however many there are.
+  if (draft.spec.labels.size() <= kMostLabels) {
+    draft.spec.labels.push_back(std::move(label));
+  }
+  return {};
+}
+
+Done set_status_fd(Draft& draft, Text value) {
+  draft.spec.status_fd = static_cast<int>(TRY(parse_count(value, INT_MAX)));
+  return {};
+}
+
+Done set_unsafe_ids(Draft& draft, Text value) {
+  if (value != "host") {
+    return usage_error("read " + std::string(value) + ": the only choice is host",
+                       "write --unsafe-ids=host");
+  }
+  return set_true(draft.spec.unsafe.unsafe_host_ids);
+}
+
+// --mask and --device: one path, which needs no escapes.
+Done add_mask(Draft& draft, Text value) {
+  FsEntry entry;
+  entry.kind = FsKind::Mask;
+  entry.target = path_inside(value);
+  draft.spec.fs.push_back(std::move(entry));
+  return {};
+}
+
+Done add_device(Draft& draft, Text value) {
+  FsEntry entry;
+  entry.kind = FsKind::Device;
+  entry.source = path_inside(value);
+  entry.target = entry.source;
+  draft.spec.fs.push_back(std::move(entry));
+  return {};
+}
+
+}  // namespace mayfly::spec::setters
