@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -54,12 +55,15 @@ Error unknown_verb(std::string_view word) {
                                   : "did you mean " + std::string(name) + "?");
 }
 
-// The heap that libc took at its start, up to its end: a run uses most of it, and a page that is
-// made here costs a tenth of one that is met later (entry_main.cpp). No harm where it fails.
+// The heap that a run uses: a page that is made here costs a tenth of one that is met later
+// (entry_main.cpp). No harm where it fails.
 void populate_heap() {
   constexpr std::uintptr_t kUsed = 60 << 10;
-  const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
-  ::madvise(reinterpret_cast<void*>(end - kUsed), kUsed, MADV_POPULATE_WRITE);
+  constexpr std::uintptr_t kPage = 4096;
+  void* const first = std::malloc(1);  // what follows will lie behind it
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(first) & ~(kPage - 1);
+  ::madvise(reinterpret_cast<void*>(begin), kUsed, MADV_POPULATE_WRITE);
+  std::free(first);
 }
 
 int execute(const Command& command, std::span<char* const> args,
