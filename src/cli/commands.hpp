@@ -11,6 +11,7 @@ namespace mayfly::cli {
 // A request that cannot be run has a result, too.
 [[nodiscard]] int refuse_run(const Request& request, const Error& error);
 
+[[nodiscard]] int explain(const Request& request);
 [[nodiscard]] int doctor(const Request& request);
 [[nodiscard]] int features(const Request& request);
 [[nodiscard]] int gc(const Request& request);

@@ -36,9 +36,9 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {&kRunVerb, run, refuse_run}, {&kDoctorVerb, doctor},
-    {&kFeaturesVerb, features},   {&kGcVerb, gc},
-    {&kVersionVerb, version},     {&kHelpVerb, help},
+    {&kRunVerb, run, refuse_run}, {&kExplainVerb, explain}, {&kDoctorVerb, doctor},
+    {&kFeaturesVerb, features},   {&kGcVerb, gc},           {&kVersionVerb, version},
+    {&kHelpVerb, help},
 };
 
 Error unknown_verb(std::string_view word) {

@@ -30,10 +30,18 @@ constexpr Option kReportOptions[] = {kJsonOption, kHelpOption};
 constexpr Option kGcOptions[] = {kDryRunOption, kJsonOption, kHelpOption};
 constexpr Option kHelpOptions[] = {kHelpOption};
 
-constexpr const Verb* kVerbs[] = {&kRunVerb, &kDoctorVerb,  &kFeaturesVerb,
+constexpr const Verb* kVerbs[] = {&kRunVerb, &kExplainVerb, &kDoctorVerb, &kFeaturesVerb,
                                   &kGcVerb,  &kVersionVerb, &kHelpVerb};
 
 }  // namespace
+
+constinit const Verb kExplainVerb = {
+    .name = "explain",
+    .synopsis = "[--json] run [OPTION...] [--] COMMAND [ARGUMENT...]",
+    .summary = "show what run would do, and do nothing",
+    .words = Words::Command,
+    .options = kReportOptions,
+};
 
 constinit const Verb kDoctorVerb = {
     .name = "doctor",

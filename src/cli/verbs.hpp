@@ -10,6 +10,7 @@
 namespace mayfly::cli {
 
 extern const Verb kRunVerb;
+extern const Verb kExplainVerb;
 extern const Verb kDoctorVerb;
 extern const Verb kFeaturesVerb;
 extern const Verb kGcVerb;

@@ -11,6 +11,7 @@
 #include "base/json_writer.hpp"
 #include "base/on_exit.hpp"
 #include "base/text.hpp"
+#include "report/words.hpp"
 #include "sys/mounts.hpp"
 
 namespace mayfly::report {
@@ -31,18 +32,6 @@ std::string_view kind_name(ErrorKind kind) {
       return "internal";
   }
   return "internal";
-}
-
-std::string_view enforcement_name(plan::Enforcement enforcement) {
-  switch (enforcement) {
-    case plan::Enforcement::Enforced:
-      return "enforced";
-    case plan::Enforcement::Approximated:
-      return "approximated";
-    case plan::Enforcement::NotEnforced:
-      return "not_enforced";
-  }
-  return "not_enforced";
 }
 
 void write_measured(JsonWriter& json, std::string_view name, const Measured& measured) {
@@ -88,16 +77,6 @@ void write_proof(JsonWriter& json, const supervise::Proof& proof) {
   json.key("proof").begin_object().member("init_reaped", proof.init_reaped);
   write_measured(json, "populated", proof.populated);
   json.member("layer_closed", proof.layer_closed).end_object();
-}
-
-void write_notes(JsonWriter& json, const std::vector<plan::Note>& notes) {
-  json.key("notes").begin_array();
-  for (const plan::Note& note : notes) {
-    json.begin_object().member("what", note.what);
-    json.member("enforcement", enforcement_name(note.enforcement));
-    json.member("how", note.how).end_object();
-  }
-  json.end_array();
 }
 
 std::string directory_of(const std::string& path) {

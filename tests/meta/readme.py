@@ -22,6 +22,7 @@ AFTER = {
     "run -- make test": {"made": None},
     "--project rw": {"made": "built\n"},
     "--rw build": {"build/made": "all\n", "made": None},
+    "explain run": {"made": None},
     "--result": {"result.json": '"reason":"exited"'},
     "--status-fd": {"events.jsonl": '"ev":"result"'},
 }

@@ -1,0 +1,63 @@
+// `mayfly explain [--json] run …`: the plan that `run` would make of the same words, and nothing
+// else: no sandbox, no file, no entry in the registry.
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "cli/caller.hpp"
+#include "cli/commands.hpp"
+#include "cli/gather.hpp"
+#include "cli/help.hpp"
+#include "cli/say.hpp"
+#include "cli/verbs.hpp"
+#include "plan/plan.hpp"
+#include "report/explanation.hpp"
+
+namespace mayfly::cli {
+namespace {
+
+Result<void> check_words(const std::vector<std::string>& words) {
+  constexpr const char* kHint = "write the command as it would be run: mayfly explain run make";
+  if (words.empty()) return usage_error("explain: no verb was given", kHint);
+  if (words.front() == kRunVerb.name) return {};
+  return usage_error("explain " + shown(words.front()) + ": only run has a plan", kHint);
+}
+
+// What `run` is asked for by the words behind `explain`.
+Result<Request> read_words(const Request& outer) {
+  TRY(check_words(outer.spec.argv));
+  Request inner;
+  inner.working_dir = outer.working_dir;
+  inner.read_file = outer.read_file;
+  inner.beginning = outer.beginning;
+  std::vector<std::string> words = outer.spec.argv;
+  std::vector<char*> args;
+  for (std::string& word : words)
+    args.push_back(word.data());
+  args.push_back(nullptr);
+  TRY(parse(kRunVerb, std::span(args).first(words.size()), inner));
+  inner.json = outer.json;
+  return inner;
+}
+
+Result<std::string> explanation(Request& request) {
+  const host::HostFacts facts = TRY(gather_facts(request.spec, request.working_dir));
+  const plan::Plan plan = TRY(plan::make_plan(request.spec, facts, caller_environment()));
+  return request.json ? report::explanation_json(request.spec, plan) + "\n"
+                      : report::explanation_text(request.spec, plan);
+}
+
+}  // namespace
+
+int explain(const Request& outer) {
+  Result<Request> request = read_words(outer);
+  if (request && request->help) return print(verb_help(kRunVerb));
+  Result<std::string> text = request ? explanation(*request) : std::move(request).error();
+  if (text) return print(*text);
+  say(complaint(text.error()));
+  return kFailed;
+}
+
+}  // namespace mayfly::cli

@@ -1,0 +1,183 @@
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "report/explanation.hpp"
+#include "report/words.hpp"
+
+namespace mayfly::report {
+namespace {
+
+constexpr std::size_t kNameColumn = 13;
+constexpr std::size_t kPathColumn = 22;
+
+void pad(std::string& text, std::size_t start, std::size_t column) {
+  const std::size_t used = text.size() - start;
+  text.append(used + 1 > column ? 1 : column - used, ' ');
+}
+
+// One row: a name, empty where it is the one above, and what is said of it.
+void row(std::string& text, std::string_view name, std::string_view words) {
+  const std::size_t start = text.size();
+  text += name;
+  pad(text, start, kNameColumn);
+  text += words;
+  text += '\n';
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : std::string(between)) + shown(word);
+  return text;
+}
+
+// "1.5 h" is more than anybody needs: whole units only.
+std::string duration(spec::Nanoseconds time) {
+  struct Unit {
+    std::int64_t ns;
+    const char* name;
+  };
+  constexpr Unit kUnits[] = {{3'600'000'000'000, "h"}, {60'000'000'000, "m"}, {1'000'000'000, "s"},
+                             {1'000'000, "ms"},        {1'000, "us"},         {1, "ns"}};
+  for (const Unit& unit : kUnits) {
+    if (time.count() != 0 && time.count() % unit.ns == 0) {
+      return std::to_string(time.count() / unit.ns) + unit.name;
+    }
+  }
+  return "0";
+}
+
+std::string bytes(std::uint64_t size) {
+  constexpr const char* kUnits[] = {"", "K", "M", "G", "T"};
+  std::size_t unit = 0;
+  while (size != 0 && size % 1024 == 0 && unit + 1 < std::size(kUnits)) {
+    size /= 1024;
+    ++unit;
+  }
+  return std::to_string(size) + kUnits[unit];
+}
+
+std::string origin(const Shown& shown) {
+  if (shown.sources.empty()) return "empty";
+  if (shown.sources == std::vector{shown.target}) return "the host's";
+  return "the host's " + joined(shown.sources, " and ");
+}
+
+std::string mount_words(const Shown& shown) {
+  if (shown.device) return "the host's device";
+  if (shown.kind == "layer") return "a directory of the layer";
+  if (shown.kind == "mask") return "hidden";
+  if (shown.kind == "read_only") return "read-only";
+  if (shown.kind == "proc" || shown.kind == "devpts") return "its own " + shown.kind;
+  if (shown.kind == "tmpfs") {
+    return "its own memory" + (shown.size != 0 ? ", at most " + bytes(shown.size) : std::string());
+  }
+  const std::string shift = shown.id_mapped ? ", ids shifted" : "";
+  switch (shown.writes) {
+    case Writes::Layer:
+      return origin(shown) + ", writes go to the layer" + shift;
+    case Writes::Host:
+      return "LIVE: " + origin(shown) + " itself, writes change the host" + shift;
+    default:
+      return origin(shown) + ", read-only" + shift;
+  }
+}
+
+void add_mounts(std::string& text, const plan::Plan& plan) {
+  text += "\nFiles\n";
+  std::string hidden;
+  std::string read_only;
+  std::string devices;
+  const auto add = [](std::string& list, const std::string& path) {
+    list += (list.empty() ? "" : " ") + shown(path);
+  };
+  for (const Shown& mount : shown_mounts(plan)) {
+    if (mount.kind == "mask") {
+      add(hidden, mount.target);
+    } else if (mount.kind == "read_only") {
+      add(read_only, mount.target);
+    } else if (mount.device) {
+      add(devices, mount.target);
+    } else {
+      const std::size_t start = text.size();
+      text += "  " + shown(mount.target);
+      pad(text, start, kPathColumn);
+      text += mount_words(mount) + "\n";
+    }
+  }
+  text += "  devices: " + devices + "\n";
+  if (!read_only.empty()) text += "  read-only: " + read_only + "\n";
+  if (!hidden.empty()) text += "  hidden: " + hidden + "\n";
+}
+
+void add_ids(std::string& text, const plan::Ids& ids) {
+  const std::string numbers = std::to_string(ids.task_uid) + ":" + std::to_string(ids.task_gid);
+  std::string outside = "on the host the ids are nobody's (a throwaway range)";
+  if (!ids.range) {
+    outside = "on the host";
+    for (const plan::IdRange& range : ids.uids) {
+      if (ids.task_uid < range.inside || ids.task_uid - range.inside >= range.count) continue;
+      outside += " uid " + std::to_string(range.outside + (ids.task_uid - range.inside));
+    }
+  }
+  row(text, "user", shown(ids.user) + " (" + numbers + ") inside, " + outside);
+  row(text, "",
+      "home " + shown(ids.home) + ", supplementary groups " +
+          (ids.deny_setgroups ? "kept" : "dropped"));
+}
+
+void add_rights(std::string& text, const plan::Plan& plan) {
+  const std::string kept = joined(capability_names(plan.keep_capabilities), ", ");
+  row(text, "rights", "capabilities: " + (kept.empty() ? "none" : kept) + ", no new privileges");
+  row(text, "",
+      std::string("user namespaces: ") + (plan.ban_user_namespaces ? "forbidden" : "allowed"));
+  row(text, "", "system calls: the filter " + std::string(filter_name(plan.filter)));
+}
+
+void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& plan) {
+  row(text, "time",
+      "to live " + (spec.ttl ? duration(*spec.ttl) : "without a limit") +
+          ", between TERM and KILL " + duration(spec.grace));
+  row(text, "layer",
+      bytes(plan.layer_bytes) + " and " + std::to_string(plan.layer_inodes) +
+          " files at most, gone at the end");
+  for (const plan::Rlimit& limit : plan.rlimits) {
+    row(text, "",
+        rlimit_name(limit.resource) + " " + std::to_string(limit.soft) +
+            (limit.soft == limit.hard ? "" : ", at most " + std::to_string(limit.hard)));
+  }
+}
+
+}  // namespace
+
+std::string explanation_text(const spec::Spec& spec, const plan::Plan& plan) {
+  std::string text;
+  row(text, "command", joined(plan.argv, " "));
+  if (plan.program_paths.size() > 1) {
+    row(text, "", "the first that is there: " + joined(plan.program_paths, " "));
+  }
+  row(text, "directory", shown(plan.chdir));
+  add_ids(text, plan.ids);
+  row(text, "environment", joined(environment_names(plan), " "));
+  row(text, "network", "none: its own loopback only");
+  row(text, "host name", shown(plan.hostname));
+  add_rights(text, plan);
+  add_limits(text, spec, plan);
+  row(text, "cgroup",
+      plan.cgroup_parent.empty() ? "none: " + plan.cgroup_reason
+                                 : "one below " + shown(plan.cgroup_parent));
+  add_mounts(text, plan);
+  const std::string unsafe = joined(unsafe_options(spec), " ");
+  if (!unsafe.empty()) text += "\nThis weakens the isolation: " + unsafe + "\n";
+  text += "\nOn this host\n";
+  for (const plan::Note& note : plan.notes) {
+    text += "  " + note.what + ": " + note.how;
+    if (note.enforcement == plan::Enforcement::NotEnforced) text += " (NOT ENFORCED)";
+    if (note.enforcement == plan::Enforcement::Approximated) text += " (approximated)";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace mayfly::report

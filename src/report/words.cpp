@@ -1,0 +1,94 @@
+#include "report/words.hpp"
+
+#include <linux/capability.h>
+#include <sys/resource.h>
+
+#include <iterator>
+
+namespace mayfly::report {
+namespace {
+
+struct Limit {
+  int resource;
+  const char* name;
+};
+
+constexpr Limit kLimits[] = {
+    {RLIMIT_AS, "as"},           {RLIMIT_CORE, "core"},         {RLIMIT_CPU, "cpu"},
+    {RLIMIT_DATA, "data"},       {RLIMIT_FSIZE, "fsize"},       {RLIMIT_LOCKS, "locks"},
+    {RLIMIT_MEMLOCK, "memlock"}, {RLIMIT_MSGQUEUE, "msgqueue"}, {RLIMIT_NICE, "nice"},
+    {RLIMIT_NOFILE, "nofile"},   {RLIMIT_NPROC, "nproc"},       {RLIMIT_RSS, "rss"},
+    {RLIMIT_RTPRIO, "rtprio"},   {RLIMIT_RTTIME, "rttime"},     {RLIMIT_SIGPENDING, "sigpending"},
+    {RLIMIT_STACK, "stack"},
+};
+
+}  // namespace
+
+std::string_view enforcement_name(plan::Enforcement enforcement) {
+  switch (enforcement) {
+    case plan::Enforcement::Enforced:
+      return "enforced";
+    case plan::Enforcement::Approximated:
+      return "approximated";
+    case plan::Enforcement::NotEnforced:
+      return "not_enforced";
+  }
+  return "not_enforced";
+}
+
+std::string rlimit_name(int resource) {
+  for (const Limit& limit : kLimits) {
+    if (limit.resource == resource) return limit.name;
+  }
+  return std::to_string(resource);
+}
+
+std::vector<std::string> capability_names(std::uint64_t mask) {
+  if (mask == ~std::uint64_t{0}) return {"all"};
+  std::vector<std::string> names;
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    if ((mask >> bit & 1) == 0) continue;
+    names.push_back(bit == CAP_SETFCAP ? "cap_setfcap" : "cap_" + std::to_string(bit));
+  }
+  return names;
+}
+
+std::string_view filter_name(plan::Filter filter) {
+  switch (filter) {
+    case plan::Filter::Default:
+      return "default";
+    case plan::Filter::Live:
+      return "live";
+    case plan::Filter::Nesting:
+      return "unsafe-nesting";
+    case plan::Filter::NestingLive:
+      return "unsafe-nesting-live";
+  }
+  return "";
+}
+
+std::vector<std::string> unsafe_options(const spec::Spec& spec) {
+  std::vector<std::string> options;
+  for (const spec::FsEntry& entry : spec.fs) {
+    if (entry.kind == spec::FsKind::Device) options.push_back("--device " + entry.source);
+  }
+  const spec::Unsafe& unsafe = spec.unsafe;
+  if (unsafe.unsafe_keep_caps) options.push_back("--keep-caps");
+  if (unsafe.unsafe_host_ids) options.push_back("--unsafe-ids=host");
+  if (unsafe.unsafe_nesting) options.push_back("--unsafe-nesting");
+  if (unsafe.unsafe_sockets) options.push_back("--unsafe-sockets");
+  if (unsafe.unsafe_tty) options.push_back("--unsafe-tty");
+  return options;
+}
+
+void write_notes(JsonWriter& json, const std::vector<plan::Note>& notes) {
+  json.key("notes").begin_array();
+  for (const plan::Note& note : notes) {
+    json.begin_object().member("what", note.what);
+    json.member("enforcement", enforcement_name(note.enforcement));
+    json.member("how", note.how).end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace mayfly::report

@@ -1,0 +1,31 @@
+// Words: how values of the plan are called in JSON and in text. One name for one thing everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "plan/plan.hpp"
+#include "spec/spec.hpp"
+
+namespace mayfly::report {
+
+[[nodiscard]] std::string_view enforcement_name(plan::Enforcement enforcement);
+
+// "nproc" for RLIMIT_NPROC; the number for one that has no name here.
+[[nodiscard]] std::string rlimit_name(int resource);
+
+// "cap_setfcap" …; a mask with all bits is "all".
+[[nodiscard]] std::vector<std::string> capability_names(std::uint64_t mask);
+
+[[nodiscard]] std::string_view filter_name(plan::Filter filter);
+
+// The options of this request that weaken the isolation, as they are written: "--keep-caps".
+[[nodiscard]] std::vector<std::string> unsafe_options(const spec::Spec& spec);
+
+// The member "notes": an array of {what, enforcement, how}.
+void write_notes(JsonWriter& json, const std::vector<plan::Note>& notes);
+
+}  // namespace mayfly::report

@@ -1,0 +1,249 @@
+// CASE 59: what `explain` says is what a task then finds, and to explain changes nothing.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "harness/host.hpp"
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+using nlohmann::json;
+
+namespace {
+
+// The options of a case, and what makes it a case of its own.
+struct Kind {
+  const char* name;
+  Words options;
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {
+      {"stock", {}},
+      {"trees", {"--ro", "/usr/share:/shared", "--tmpfs", "/scratch:size=1M", "--mask", "/opt"}},
+      {"live", {"--project", "rw"}},
+      {"empty root",
+       {"--root", "empty", "--ro", "/usr", "--ro", "/bin", "--ro", "/lib", "--ro", "/lib64",
+        "--project", "none"}},
+      {"limits", {"--pids", "33", "--umask", "077", "--hostname", "elsewhere", "--env", "A=1"}},
+      {"nesting", {"--unsafe-nesting"}},
+      {"capabilities", {"--keep-caps"}},
+  };
+  return all;
+}
+
+Words explain_words(const Words& options, const Words& task) {
+  Words words = {mayfly_path(), "explain", "--json", "run"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.emplace_back("--");
+  words.insert(words.end(), task.begin(), task.end());
+  return words;
+}
+
+// What explain says of a run in the same directory.
+json explained(const Run& work, const Words& options, const Words& task) {
+  Command command(explain_words(options, task));
+  command.cwd(work.project().path());
+  const Finished finished = command.run();
+  CAPTURE(finished.err);
+  REQUIRE(finished.code == 0);
+  return json::parse(finished.out);
+}
+
+const std::string kLook =
+    "cat /proc/self/mountinfo; echo ==; cat /proc/self/status; echo ==; cat /proc/self/limits;"
+    "echo ==; tr '\\0' '\\n' < /proc/self/environ; echo ==; cat /proc/self/uid_map; echo ==;"
+    "pwd; hostname; umask; id -u";
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const std::string& line : lines(text)) {
+    if (line == "==") {
+      parts.emplace_back();
+    } else {
+      parts.back() += line + "\n";
+    }
+  }
+  return parts;
+}
+
+struct Inside {
+  std::set<std::string> points;     // every mount point
+  std::set<std::string> read_only;  // those that cannot be written
+};
+
+// Of several at one point the last is on top.
+Inside mounts_inside(const std::string& mountinfo) {
+  Inside inside;
+  for (const std::string& line : lines(mountinfo)) {
+    std::istringstream words(line);
+    std::string id, parent, device, root, point, options;
+    words >> id >> parent >> device >> root >> point >> options;
+    inside.points.insert(point);
+    inside.read_only.erase(point);
+    if (("," + options + ",").find(",ro,") != std::string::npos) inside.read_only.insert(point);
+  }
+  return inside;
+}
+
+std::string status_value(const std::string& status, const std::string& key) {
+  for (const std::string& line : lines(status)) {
+    if (line.rfind(key + ":\t", 0) == 0) return line.substr(key.size() + 2);
+  }
+  return "?";
+}
+
+void check_mounts(const json& plan, const Inside& inside) {
+  std::map<std::string, json> told;  // by target, the last
+  for (const json& mount : plan["mounts"])
+    told[mount["target"]] = mount;
+  for (const auto& [target, mount] : told) {
+    CAPTURE(target);
+    if (!mount["optional"]) CHECK(inside.points.count(target) == 1);
+    if (inside.points.count(target) == 0) continue;
+    const bool writable = mount["writes"] != "none";
+    CHECK((inside.read_only.count(target) == 0) == writable);
+  }
+  for (const std::string& point : inside.points) {
+    CAPTURE(point);
+    CHECK(told.count(point) == 1);
+  }
+}
+
+void check_rights(const json& plan, const std::string& status, const std::string& uid_map) {
+  const bool keeps = !plan["rights"]["capabilities"].empty();
+  CHECK((status_value(status, "CapEff") != "0000000000000000") == keeps);
+  CHECK(status_value(status, "NoNewPrivs") == "1");
+  CHECK(status_value(status, "Seccomp") == "2");
+  std::istringstream map(uid_map);
+  std::uint64_t first = 0, outside = 0, count = 0;
+  map >> first >> outside >> count;
+  const json& told = plan["ids"]["uids"][0];
+  CHECK(told["inside"] == first);
+  CHECK(told["count"] == count);
+  if (!told["outside"].is_null()) CHECK(told["outside"] == outside);
+}
+
+void check_limits(const json& plan, const std::string& limits) {
+  const json& told = plan["limits"]["rlimits"];
+  const auto line_of = [&](const std::string& words) {
+    for (const std::string& line : lines(limits)) {
+      if (line.rfind(words, 0) == 0) return line.substr(words.size());
+    }
+    return std::string();
+  };
+  const auto soft_of = [](const std::string& line) { return std::stoull(line); };
+  CHECK(told["core"]["soft"] == soft_of(line_of("Max core file size")));
+  CHECK(told["nproc"]["soft"] == soft_of(line_of("Max processes")));
+}
+
+void check_environment(const json& plan, const std::string& environ) {
+  std::set<std::string> told(plan["environment"].begin(), plan["environment"].end());
+  std::set<std::string> inside;
+  for (const std::string& line : lines(environ))
+    inside.insert(line.substr(0, line.find('=')));
+  // What the shell adds by itself.
+  for (const char* own : {"PWD", "OLDPWD", "SHLVL", "_"})
+    inside.erase(own);
+  CHECK(told == inside);
+}
+
+// The entries below a directory, with their inodes.
+std::set<std::string> entries_of(const std::string& directory) {
+  std::set<std::string> entries;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored))
+    entries.insert(entry.path());
+  return entries;
+}
+
+}  // namespace
+
+TEST_CASE("what explain says of mounts, limits, rights and the environment is found inside") {
+  for (const Kind& kind : kinds()) {
+    CAPTURE(kind.name);
+    const Words task = {"/bin/sh", "-c", kLook};
+    const Run work(kind.options, task);
+    Words options = {"--ro", targets_path() + ":/targets"};  // every run of the harness has it
+    options.insert(options.end(), kind.options.begin(), kind.options.end());
+    const json plan = explained(work, options, task);
+    const Ended ended = work.end();
+    CAPTURE(ended.err);
+    REQUIRE(ended.code == 0);
+    const std::vector<std::string> parts = parts_of(ended.out);
+    REQUIRE(parts.size() == 6);
+    check_mounts(plan, mounts_inside(parts[0]));
+    check_rights(plan, parts[1], parts[4]);
+    check_limits(plan, parts[2]);
+    check_environment(plan, parts[3]);
+    const std::vector<std::string> rest = lines(parts[5]);
+    REQUIRE(rest.size() == 4);
+    CHECK(plan["directory"] == rest[0]);
+    CHECK(plan["hostname"] == rest[1]);
+    CHECK(plan["umask"] == std::stoul(rest[2], nullptr, 8));
+    CHECK(plan["user"]["uid"] == std::stoul(rest[3]));
+    CHECK(plan["notes"] == ended.result["notes"]);
+  }
+}
+
+TEST_CASE("to explain makes nothing: no registry, no cgroup, no file that is named") {
+  const TempDir runtime;
+  const TempDir project;
+  const std::string result = project / "result.json";
+  Command command(explain_words({"--result", result, "--name", "explained"}, {"true"}));
+  command.cwd(project.path());
+  command.env("XDG_RUNTIME_DIR", runtime.path());
+  const std::set<std::string> cgroups = entries_of("/sys/fs/cgroup/unified");
+  const Finished finished = command.run();
+  CHECK(finished.code == 0);
+  CHECK(!exists(result));
+  CHECK(entries_of(runtime.path()).empty());
+  for (const std::string& name : entries_of("/sys/fs/cgroup/unified"))
+    CHECK(name.find("explained") == std::string::npos);
+}
+
+TEST_CASE("explain refuses what run refuses, in the same words") {
+  const auto both = [](const Words& options) {
+    Words run_words = {mayfly_path(), "run"};
+    run_words.insert(run_words.end(), options.begin(), options.end());
+    Words explain = {mayfly_path(), "explain"};
+    explain.insert(explain.end(), run_words.begin() + 1, run_words.end());
+    const Finished ran = Command(run_words).run();
+    const Finished told = Command(explain).run();
+    CAPTURE(joined(options));
+    CHECK(ran.code == 125);
+    CHECK(told.code == 125);
+    CHECK(told.err == ran.err);
+    CHECK(told.out.empty());
+  };
+  both({"--ttl", "10x", "true"});
+  both({"--no-such-option", "true"});
+  both({"--ro", "/no/such/tree", "true"});
+  both({"--root", "/no/such/root", "true"});
+  both({});
+}
+
+TEST_CASE("explain wants the verb whose plan it shows") {
+  const Finished none = Command({mayfly_path(), "explain"}).run();
+  CHECK(none.code == 125);
+  CHECK(contains(none.err, "no verb was given"));
+  const Finished other = Command({mayfly_path(), "explain", "gc"}).run();
+  CHECK(other.code == 125);
+  CHECK(contains(other.err, "only run has a plan"));
+}
+
+TEST_CASE("explain's text names each weakness and each downgrade") {
+  const Run work({"--keep-caps", "--project", "rw"}, {"true"});
+  Command command({mayfly_path(), "explain", "run", "--keep-caps", "--project", "rw", "true"});
+  command.cwd(work.project().path());
+  const Finished finished = command.run();
+  CHECK(finished.code == 0);
+  CHECK(contains(finished.out, "This weakens the isolation: --keep-caps"));
+  CHECK(contains(finished.out, "LIVE: the host's itself, writes change the host"));
+  CHECK(contains(finished.out, "pids: RLIMIT_NPROC 512"));
+}
