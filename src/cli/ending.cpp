@@ -1,8 +1,10 @@
 #include "cli/ending.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "cli/say.hpp"
 
@@ -26,6 +28,23 @@ std::string ended_by_us(const Outcome& outcome) {
   return text + ": " + reason_text(outcome) + " (" + std::to_string(outcome.code) + ")\n";
 }
 
+// The refused calls, the most frequent first, as far as a line or two hold them.
+std::string denials_text(const Outcome& outcome) {
+  if (!outcome.denials || outcome.denials->empty()) return {};
+  constexpr std::size_t kMost = 12;
+  std::vector<supervise::Denial> denials = *outcome.denials;
+  std::stable_sort(denials.begin(), denials.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(denials.size(), kMost); ++i) {
+    const supervise::Denial& denial = denials[i];
+    text += (text.empty() ? "" : ", ") + denial.call + " (" + errno_name(denial.error);
+    text += denial.count == 1 ? ")" : ", " + std::to_string(denial.count) + " times)";
+  }
+  if (denials.size() > kMost) text += " and " + std::to_string(denials.size() - kMost) + " others";
+  return "mayfly: refused system calls: " + text + "\n";
+}
+
 std::string main_line(const Outcome& outcome) {
   if (outcome.reason == Reason::Exited || outcome.reason == Reason::Signaled) return {};
   return outcome.error ? complaint(*outcome.error) : ended_by_us(outcome);
@@ -34,7 +53,7 @@ std::string main_line(const Outcome& outcome) {
 }  // namespace
 
 std::string ending_text(const Outcome& outcome) {
-  std::string text = main_line(outcome);
+  std::string text = denials_text(outcome) + main_line(outcome);
   if (!outcome.clean) text += "mayfly: not a clean end: " + outcome.unclean_why + "\n";
   return text;
 }

@@ -48,6 +48,7 @@ class Explainer final : public supervise::Observer {
   Explainer(const Request& request, supervise::Observer& next) : request_(request), next_(next) {}
   void created(const std::string& id, const plan::Plan& plan) override { next_.created(id, plan); }
   void started(int pid_inside) override { next_.started(pid_inside); }
+  void denied(const supervise::Denial& denial) override { next_.denied(denial); }
   void ending(supervise::Reason reason) override { next_.ending(reason); }
   void ended(const Outcome& outcome) override {
     if (outcome.reason != supervise::Reason::ExecFailed) return next_.ended(outcome);

@@ -52,6 +52,7 @@ class Init {
   void arm(std::int64_t nanoseconds) noexcept;
   void obey() noexcept;
   void spawn(const Received& received) noexcept;
+  void load_filter(bool asks) noexcept;
   void signal(const Message& message) noexcept;
   void conclude_start() noexcept;
   void reap() noexcept;
@@ -170,7 +171,7 @@ void Init::spawn(const Received& received) noexcept {
   arm(header.deadline_ns);
   auto filter = Start::Filter::ByTask;
   if ((header.flags & launch::kInitFilter) != 0) {
-    if (!has_filter_) checked(Step::InitFilter, start_.load_filter());
+    if (!has_filter_) load_filter((header.flags & launch::kTellRefusals) != 0);
     has_filter_ = true;
     filter = Start::Filter::Inherited;
   }
@@ -179,6 +180,19 @@ void Init::spawn(const Received& received) noexcept {
     pids_[slot] = start_.pid();
   else if (slot == kMainSlot)
     exit_group(launch::kInitDone);
+}
+
+// The listener is the supervisor's alone: with it a task could answer for others.
+void Init::load_filter(bool asks) noexcept {
+  if (!asks) {
+    checked(Step::InitFilter, start_.load_filter());
+    return;
+  }
+  const auto listener = static_cast<int>(checked(Step::InitFilter, start_.load_asking_filter()));
+  Message message;
+  message.kind = Kind::Listener;
+  send(message, listener);
+  close(listener);
 }
 
 // A task that ended meanwhile, or left its group, is no failure: the supervisor's last resort is to

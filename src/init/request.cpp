@@ -9,8 +9,8 @@ namespace {
 
 using launch::SpawnHeader;
 
-constexpr std::uint32_t kKnownFlags =
-    launch::kSetIds | launch::kInitFilter | launch::kLinger | launch::kControllingTty;
+constexpr std::uint32_t kKnownFlags = launch::kSetIds | launch::kInitFilter | launch::kLinger |
+                                      launch::kControllingTty | launch::kTellRefusals;
 constexpr std::uint32_t kNoId = 0xFFFF'FFFF;  // setresuid takes it for "leave it as it is"
 
 // Offsets and counts have 32 bits, so that no sum or product here can wrap in 64.
@@ -53,6 +53,9 @@ const char* wrong_field(const Request& request) noexcept {
   if (header.magic != SpawnHeader::kMagic) return "magic";
   if (header.size != request.size) return "size";
   if ((header.flags & ~kKnownFlags) != 0) return "flags";
+  // A filter that asks has one listener, which init must be able to hand over.
+  if ((header.flags & launch::kTellRefusals) != 0 && (header.flags & launch::kInitFilter) == 0)
+    return "flags";
 
   const Bounds bounds{.size = request.size, .last_nul = find_last_nul(request)};
   if (header.argc < 1 || !has_strings(request, bounds, header.argv_offset, header.argc))

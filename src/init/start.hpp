@@ -27,6 +27,8 @@ class Start {
 
   // Loads the accepted request's filter for init itself, and so for every task after this.
   [[nodiscard]] long load_filter() noexcept { return load_filter_of(job_.request); }
+  // The same for a filter that asks. Returns its listener, which is the caller's to close.
+  [[nodiscard]] long load_asking_filter() noexcept { return load_asking_filter_of(job_.request); }
 
   enum class Filter { ByTask, Inherited };
 

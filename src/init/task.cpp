@@ -9,6 +9,7 @@
 
 #include "init/interpreter.hpp"
 #include "init/kernel.hpp"
+#include "sys/kernel.hpp"
 
 namespace mayfly::init {
 namespace {
@@ -138,6 +139,15 @@ long execute(Job& job) noexcept {
   return -progress.error;
 }
 
+long load_with(const Request& request, unsigned long flags) noexcept {
+  const SpawnHeader& header = request.header();
+  const sock_fprog program{
+      .len = static_cast<unsigned short>(header.filter_count),
+      .filter = const_cast<sock_filter*>(request.table<sock_filter>(header.filter_offset)),
+  };
+  return call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, static_cast<long>(flags), arg(&program));
+}
+
 struct TaskStep {
   Step step;
   long (*run)(Job&) noexcept;
@@ -156,12 +166,15 @@ constexpr TaskStep kSteps[] = {
 }  // namespace
 
 long load_filter_of(const Request& request) noexcept {
-  const SpawnHeader& header = request.header();
-  const sock_fprog program{
-      .len = static_cast<unsigned short>(header.filter_count),
-      .filter = const_cast<sock_filter*>(request.table<sock_filter>(header.filter_offset)),
-  };
-  return call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, arg(&program));
+  return load_with(request, 0);
+}
+
+// Since 5.19 a call that was told of can be interrupted by a fatal signal only: without that, a
+// program that gets many signals would ask for ever.
+long load_asking_filter_of(const Request& request) noexcept {
+  const long listener =
+      load_with(request, SECCOMP_FILTER_FLAG_NEW_LISTENER | sys::kSeccompWaitKillable);
+  return listener != -EINVAL ? listener : load_with(request, SECCOMP_FILTER_FLAG_NEW_LISTENER);
 }
 
 void run_task(void* argument) noexcept {

@@ -30,6 +30,7 @@ struct Job {
 
 // Loads the request's filter for the calling process: for a child, or once for init itself.
 long load_filter_of(const Request& request) noexcept;
+long load_asking_filter_of(const Request& request) noexcept;
 
 // What the child runs: mayfly_clone's `run`. Ends in execve or exit, never returns.
 void run_task(void* job) noexcept;

@@ -87,6 +87,9 @@ enum class Kind : std::uint32_t {
   Exited,
   // init → supervisor: no process but init is left (sent only if Spawn asked for linger)
   Drained,
+  // init → supervisor, before Started, if the first Spawn asked for it (kTellRefusals). Carries the
+  // listener of the filter.
+  Listener,
   // supervisor → init: value = signal number for the process group of the task in slot
   Signal,
   // supervisor → init: value = nanoseconds from now until init's own key turns. 0: never
@@ -159,6 +162,7 @@ enum SpawnFlag : std::uint32_t {
   kSetIds = 1,      // setgroups([]), setresgid, setresuid before exec (a range is mapped)
   kInitFilter = 2,  // the filter allows init's own calls: init loads it once and all tasks inherit
   kLinger = 4,      // after the main process ended wait for all others, then send Drained
+  kTellRefusals = 16,   // with kInitFilter: the filter asks a listener, which is sent to us
   kControllingTty = 8,  // stdin is a terminal of the sandbox's own devpts: make it the controlling
 };
 

@@ -84,6 +84,7 @@ Result<Fd> make_spawn_request(const plan::Plan& plan, const SpawnExtras& extras)
   header.deadline_ns = extras.deadline_ns;
   header.ignored_signals = extras.ignored_signals;
   if (!filter.empty()) header.flags |= kInitFilter;  // the stock filters allow init's own calls
+  if (!filter.empty() && plan.refusals != plan::Refusals::Silent) header.flags |= kTellRefusals;
   if (plan.ids.range) header.flags |= kSetIds;
   if (plan.linger) header.flags |= kLinger;
   header.keep_capabilities = plan.keep_capabilities;

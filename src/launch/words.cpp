@@ -219,7 +219,12 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
           .hint = failed.error == EAGAIN ? "the limit of processes is too low: raise --pids" : ""};
     case Step::InitFilter:
     case Step::TaskFilter:
-      return {.action = "load the system call filter", .call = "seccomp", .hint = {}};
+      return {.action = "load the system call filter",
+              .call = "seccomp",
+              .hint = failed.error == EBUSY
+                          ? "a filter around this sandbox is listened to already: "
+                            "leave out --explain-denials and --seccomp-action"
+                          : ""};
     default:
       return {.action = "start the task (step " +
                         std::to_string(static_cast<unsigned>(failed.step)) + " of init)",

@@ -65,6 +65,10 @@ void choose_filter(const spec::Spec& spec, Plan& plan) {
   const bool live = std::any_of(plan.mounts.begin(), plan.mounts.end(), [](const MountStep& step) {
     return step.kind == MountKind::Bind && step.access == Access::ReadWrite && !step.devices;
   });
+  const bool fatal = spec.seccomp_action == spec::SeccompAction::Kill;
+  plan.refusals = fatal                  ? Refusals::Fatal
+                  : spec.explain_denials ? Refusals::Told
+                                         : Refusals::Silent;
   plan.filter = nesting ? (live ? Filter::NestingLive : Filter::Nesting)
                         : (live ? Filter::Live : Filter::Default);
 }

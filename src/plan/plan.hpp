@@ -115,6 +115,10 @@ struct Note {
 // Live: a tree is shared with the host for writing.
 enum class Filter { Default, Live, Nesting, NestingLive };
 
+// Who learns that the filter refused a call. Told, Fatal: the supervisor, which answers it, or ends
+// the sandbox.
+enum class Refusals { Silent, Told, Fatal };
+
 struct Plan {
   Ids ids;
   std::uint64_t layer_bytes = 0, layer_inodes = 0;
@@ -132,6 +136,7 @@ struct Plan {
   std::string cgroup_parent;  // absolute directory in which the sandbox's cgroup is made, or empty
   std::string cgroup_reason;  // why there is none
   Filter filter = Filter::Default;
+  Refusals refusals = Refusals::Silent;
 
   std::vector<std::string> argv;
   std::vector<std::string> program_paths;  // candidates, in order

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace mayfly::policy {
 
@@ -24,5 +25,9 @@ struct SystemCall {
 // What init calls, from [init] of policies/syscalls.toml: a filter that allows all of these may be
 // loaded by init itself. Static storage.
 [[nodiscard]] std::span<const SystemCall> init_calls();
+
+// The name of a system call of this architecture, by libseccomp's or syscalls.toml's word for it.
+// Empty: nobody knows it. Static storage.
+[[nodiscard]] std::string_view call_name(std::uint32_t number);
 
 }  // namespace mayfly::policy

@@ -148,6 +148,7 @@ void write_rights(JsonWriter& json, const plan::Plan& plan) {
   json.member("no_new_privileges", true);
   json.member("user_namespaces", !plan.ban_user_namespaces);
   json.member("syscall_filter", filter_name(plan.filter));
+  json.member("refused_calls", refusals_name(plan.refusals));
   json.key("landlock_abi");
   if (plan.landlock_abi > 0) {
     json.value(plan.landlock_abi);

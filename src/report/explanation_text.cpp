@@ -132,7 +132,11 @@ void add_rights(std::string& text, const plan::Plan& plan) {
   row(text, "rights", "capabilities: " + (kept.empty() ? "none" : kept) + ", no new privileges");
   row(text, "",
       std::string("user namespaces: ") + (plan.ban_user_namespaces ? "forbidden" : "allowed"));
-  row(text, "", "system calls: the filter " + std::string(filter_name(plan.filter)));
+  constexpr std::string_view kRefused[] = {"", ", what it refuses is told",
+                                           ", what it refuses ends the sandbox"};
+  row(text, "",
+      "system calls: the filter " + std::string(filter_name(plan.filter)) +
+          std::string(kRefused[static_cast<std::size_t>(plan.refusals)]));
 }
 
 void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& plan) {

@@ -79,6 +79,20 @@ void write_proof(JsonWriter& json, const supervise::Proof& proof) {
   json.member("layer_closed", proof.layer_closed).end_object();
 }
 
+void write_denials(JsonWriter& json, const Outcome& outcome) {
+  json.key("denials");
+  if (!outcome.denials) {
+    json.null().member("denials_why", "not asked for: --explain-denials tells");
+    return;
+  }
+  json.begin_array();
+  for (const supervise::Denial& denial : *outcome.denials) {
+    write_denial(json.begin_object(), denial);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 std::string directory_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -117,6 +131,7 @@ std::string result_json(const Outcome& outcome) {
   write_usage(json, outcome.usage);
   write_proof(json, outcome.proof);
   write_notes(json, outcome.notes);
+  write_denials(json, outcome);
   return json.end_object().take();
 }
 

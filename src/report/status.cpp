@@ -10,6 +10,7 @@
 
 #include "base/json_writer.hpp"
 #include "report/result.hpp"
+#include "report/words.hpp"
 #include "sys/event.hpp"
 #include "sys/mounts.hpp"
 #include "sys/process.hpp"
@@ -87,6 +88,16 @@ void Reporter::created(const std::string& id, const plan::Plan& plan) {
 void Reporter::started(int pid_inside) {
   if (!wanted()) return;
   event(start_event("started").member("pid_inside", pid_inside).end_object().take());
+}
+
+void Reporter::denied(const supervise::Denial& denial) {
+  if (!wanted()) return;
+  JsonWriter json = start_event("denied");
+  write_denial(json, denial);
+  json.member("program", denial.program).key("args").begin_array();
+  for (const std::uint64_t argument : denial.args)
+    json.value(hexadecimal(argument));
+  event(json.end_array().end_object().take());
 }
 
 void Reporter::ending(supervise::Reason reason) {

@@ -32,6 +32,7 @@ class Reporter final : public supervise::Observer {
 
   void created(const std::string& id, const plan::Plan& plan) override;
   void started(int pid_inside) override;
+  void denied(const supervise::Denial& denial) override;
   void ending(supervise::Reason reason) override;
   void ended(const supervise::Outcome& outcome) override;
 

@@ -67,6 +67,18 @@ std::string_view filter_name(plan::Filter filter) {
   return "";
 }
 
+std::string_view refusals_name(plan::Refusals refusals) {
+  switch (refusals) {
+    case plan::Refusals::Silent:
+      return "silent";
+    case plan::Refusals::Told:
+      return "told";
+    case plan::Refusals::Fatal:
+      return "fatal";
+  }
+  return "";
+}
+
 std::vector<std::string> unsafe_options(const spec::Spec& spec) {
   std::vector<std::string> options;
   for (const spec::FsEntry& entry : spec.fs) {
@@ -79,6 +91,22 @@ std::vector<std::string> unsafe_options(const spec::Spec& spec) {
   if (unsafe.unsafe_sockets) options.push_back("--unsafe-sockets");
   if (unsafe.unsafe_tty) options.push_back("--unsafe-tty");
   return options;
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  std::string text = "0x";
+  int shift = 60;
+  while (shift > 0 && number >> shift == 0)
+    shift -= 4;
+  for (; shift >= 0; shift -= 4)
+    text += "0123456789abcdef"[number >> shift & 0xF];
+  return text;
+}
+
+// kind: later there are others, such as a connection that a rule of the network refuses.
+void write_denial(JsonWriter& json, const supervise::Denial& denial) {
+  json.member("kind", "syscall").member("name", denial.call).member("number", denial.number);
+  json.member("answer", errno_name(denial.error)).member("count", denial.count);
 }
 
 void write_notes(JsonWriter& json, const std::vector<plan::Note>& notes) {

@@ -9,6 +9,7 @@
 #include "base/json_writer.hpp"
 #include "plan/plan.hpp"
 #include "spec/spec.hpp"
+#include "supervise/outcome.hpp"
 
 namespace mayfly::report {
 
@@ -22,8 +23,17 @@ namespace mayfly::report {
 
 [[nodiscard]] std::string_view filter_name(plan::Filter filter);
 
+// "silent", "told", "fatal"
+[[nodiscard]] std::string_view refusals_name(plan::Refusals refusals);
+
 // The options of this request that weaken the isolation, as they are written: "--keep-caps".
 [[nodiscard]] std::vector<std::string> unsafe_options(const spec::Spec& spec);
+
+// "0x1f"
+[[nodiscard]] std::string hexadecimal(std::uint64_t number);
+
+// The members of a refused call: kind, name, number, answer, count.
+void write_denial(JsonWriter& json, const supervise::Denial& denial);
 
 // The member "notes": an array of {what, enforcement, how}.
 void write_notes(JsonWriter& json, const std::vector<plan::Note>& notes);

@@ -10,6 +10,7 @@
 namespace mayfly::spec::setters {
 
 inline constexpr const char* kLimits = "Time and limits";
+inline constexpr const char* kCalls = "System calls";
 inline constexpr const char* kReports = "Reports";
 inline constexpr const char* kUnsafe = "Unsafe: each of these weakens the isolation";
 
@@ -63,6 +64,26 @@ inline constexpr Setting kOtherSettings[] = {
      .apply = [](Draft& d, Text v) -> Done {
        return set(d.spec.layer_inodes, parse_count(v, INT64_MAX));
      }},
+
+    {.name = "seccomp-action",
+     .argument = "ACTION",
+     .group = kCalls,
+     .help = "what a refused system call does: errno or kill",
+     .man = "What happens when the command makes a system call that the policy refuses. With "
+            "`errno`, the default, the call fails. With `kill` the sandbox ends at once, with the "
+            "reason `syscall_denied` and exit code 159; so that programs can still find out what "
+            "there is, a call that is answered ENOSYS, as by an older kernel, only fails.",
+     .apply = set_seccomp_action},
+    {.name = "explain-denials",
+     .group = kCalls,
+     .help = "tell which system calls were refused",
+     .man = "Tell which system calls the policy refused: on standard error at the end, in the "
+            "result, and as events, each call when it is refused for the first, the 10th, the "
+            "100th time and so on. A refused call takes some ten microseconds longer, and a signal "
+            "can "
+            "end it with EINTR before. What `clone3` is answered, which every thread asks for, is "
+            "not told.",
+     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.explain_denials); }},
 
     {.name = "name",
      .argument = "NAME",

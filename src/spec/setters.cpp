@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/text.hpp"
 #include "spec/env_file.hpp"
 #include "spec/units.hpp"
 
@@ -75,6 +76,15 @@ Done set_label(Draft& draft, Text value) {
 
 Done set_status_fd(Draft& draft, Text value) {
   draft.spec.status_fd = static_cast<int>(TRY(parse_count(value, INT_MAX)));
+  return {};
+}
+
+Done set_seccomp_action(Draft& draft, Text value) {
+  if (value != "errno" && value != "kill") {
+    return usage_error("read " + shown(value) + " as what a refused system call does",
+                       "write errno or kill");
+  }
+  draft.spec.seccomp_action = value == "kill" ? SeccompAction::Kill : SeccompAction::Errno;
   return {};
 }
 

@@ -34,6 +34,7 @@ Done add_env_file(Draft& draft, Text value);
 Done set_ttl(Draft& draft, Text value);
 Done set_label(Draft& draft, Text value);
 Done set_status_fd(Draft& draft, Text value);
+Done set_seccomp_action(Draft& draft, Text value);
 Done set_unsafe_ids(Draft& draft, Text value);
 Done add_mask(Draft& draft, Text value);
 Done add_device(Draft& draft, Text value);

@@ -23,6 +23,8 @@ inline constexpr std::size_t kMostLabels = 100;
 
 enum class RootKind { Host, Directory, Empty };
 enum class ProjectMode { Cow, Rw, Ro, None };
+// What a system call that the policy refuses does to its caller, beside failing.
+enum class SeccompAction { Errno, Kill };
 enum class StdinKind { Inherit, Null, File };
 
 enum class FsKind {
@@ -98,6 +100,10 @@ struct Spec {
   std::optional<Nanoseconds> ttl = std::chrono::hours(1);  // nullopt: none (--ttl 0)
   Nanoseconds grace = std::chrono::seconds(2);
   std::uint64_t pids = 512;
+
+  // system calls
+  SeccompAction seccomp_action = SeccompAction::Errno;
+  bool explain_denials = false;
 
   // ends
   bool linger = false;        // wait for background children, up to the TTL

@@ -1,6 +1,7 @@
 // How a sandbox ended: one value, filled in on every path, and the one table of reasons.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -61,6 +62,17 @@ struct Proof {
   bool operator==(const Proof&) const = default;
 };
 
+// A system call that the filter refused.
+struct Denial {
+  std::string call;                        // "mount"; "call 999" where nobody knows its name
+  int number = 0;                          // of this architecture
+  int error = 0;                           // what it was answered, an errno
+  std::uint64_t count = 0;                 // how often, up to now
+  std::array<std::uint64_t, 6> args = {};  // of the last one that was told
+  std::string program;                     // that called it then; empty: unknown
+  bool operator==(const Denial&) const = default;
+};
+
 struct Outcome {
   Reason reason = Reason::SetupFailed;
   int code = 125;             // what the program exits with
@@ -72,6 +84,7 @@ struct Outcome {
   Usage usage;
   Proof proof;
   std::vector<plan::Note> notes;
+  std::optional<std::vector<Denial>> denials;  // nullopt: nobody asked to be told
   std::string id, name;
   std::vector<std::pair<std::string, std::string>> labels;
 };

@@ -13,6 +13,7 @@
 #include "isolate/cgroup.hpp"
 #include "launch/launch.hpp"
 #include "launch/test_hooks.hpp"
+#include "policy/refusals.hpp"
 #include "policy/stock.hpp"
 #include "supervise/caller.hpp"
 #include "supervise/janitor.hpp"
@@ -100,6 +101,7 @@ class Run final : public WatchListener {
   }
 
   void started(int pid_inside) override { observer_.started(pid_inside); }
+  void denied(const Denial& denial) override { observer_.denied(denial); }
   void ending(Reason reason) override { observer_.ending(reason); }
   void chores() override;
 
@@ -129,6 +131,7 @@ class Run final : public WatchListener {
   std::int64_t spawned_ns_ = 0;
   std::vector<int> early_;  // signals for a task that was not there yet
   std::optional<std::int64_t> ttl_ns_;
+  std::optional<Denials> denials_;
 };
 
 Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
@@ -178,16 +181,20 @@ bool Run::cancelled_early() {
 
 Result<void> Run::launch() {
   const std::int64_t grace = std::min<std::int64_t>(spec_.grace.count(), kLongest);
+  const std::span<const sock_filter> filter = policy::stock_filter(filter_of(plan_.filter));
+  std::vector<sock_filter> asking;
+  if (plan_.refusals != plan::Refusals::Silent) asking = policy::asking(filter);
   sandbox_ =
       TRY(launch::start(plan_, {.id = outcome_.id,
                                 .id_lock_file = directory_->id_ranges_file(),
                                 .init_image = init::init_image(),
-                                .filter = policy::stock_filter(filter_of(plan_.filter)),
+                                .filter = asking.empty() ? filter : asking,
                                 .stdio = stdio_.task,
                                 .deadline_ns = ttl_ns_ ? *ttl_ns_ + grace + kInitKeyMargin : 0,
                                 .facts = &facts_}));
   spawned_ns_ = sys::boottime_ns();
   stdio_.task_ends.clear();
+  if (plan_.refusals != plan::Refusals::Silent) denials_.emplace(filter, plan_.refusals);
   if (entry_ && sandbox_.cgroup) {
     if (Result<void> published = entry_.publish(record()); !published) {
       note_unlisted(published.error());
@@ -212,6 +219,7 @@ void Run::watch(std::int64_t began) {
   request.keep_running = spec_.keep_running;
   request.no_cgroup_why = plan_.cgroup_reason;
   request.early_signals = std::move(early_);
+  if (denials_) request.denials = &*denials_;
   End end = Watch(std::move(request), *this).run();
   conclude(end);
 }
@@ -242,6 +250,7 @@ void Run::conclude(End& end) {
     outcome_.error = end.reason == Reason::ExecFailed ? exec_error(plan_, *end.failure)
                                                       : launch::step_error(plan_, *end.failure);
   }
+  if (denials_) outcome_.denials = denials_->all();
   outcome_.usage =
       measure_usage({.end = &end,
                      .spawned_ns = spawned_ns_,

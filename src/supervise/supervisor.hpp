@@ -25,6 +25,8 @@ class Observer {
   virtual ~Observer() = default;
   virtual void created(const std::string& id, const plan::Plan& plan) = 0;
   virtual void started(int pid_inside) = 0;
+  // The filter refused a call: the first time, the 10th, the 100th …
+  virtual void denied(const Denial&) {}
   // Why the sandbox ends is settled. At most once: a set-up that failed before init ran is only
   // told by ended().
   virtual void ending(Reason reason) = 0;

@@ -94,6 +94,7 @@ Result<void> Watch::turn() {
   if ((init_gone || !socket_open_) && state_ != State::Killing) TRY(handle(Event::Lost));
   if (init_gone) TRY(reap());
   if (polls_[kSignals].revents != 0) TRY(take_signals_sent());
+  if (polls_[kDenials].revents != 0) TRY(take_denials());
   if (polls_[kCaller].revents != 0) TRY(handle(Event::CallerGone));
   if (polls_[kCgroupEvents].revents != 0) check_cgroup();
   request_.relay->handle(std::span(polls_).subspan(kFixedSlots), now_);
@@ -108,13 +109,16 @@ void Watch::collect_polls() {
   };
   const launch::Sandbox& sandbox = *request_.sandbox;
   polls_.clear();
-  polls_.resize(kFixedSlots);
+  polls_.resize(kFixedSlots, pollfd{.fd = -1, .events = 0, .revents = 0});
   polls_[kSocket] = slot(socket_open_ && !killing, &sandbox.socket, POLLIN);
   polls_[kInit] = slot(!end_.init, &sandbox.init_pidfd, POLLIN);
   polls_[kCaller] = slot(!ending, request_.caller, POLLIN);
   polls_[kSignals] = slot(!killing, request_.signals, POLLIN);
   polls_[kTimer] = slot(timer_at_ != 0, &timer_, POLLIN);
   polls_[kCgroupEvents] = slot(!cgroup_settled_, &events_, POLLPRI);
+  if (request_.denials != nullptr && !killing) {
+    polls_[kDenials] = {.fd = request_.denials->fd(), .events = POLLIN, .revents = 0};
+  }
   request_.relay->add_polls(polls_);
 }
 
@@ -172,7 +176,7 @@ Result<void> Watch::take_messages() {
 // False: none waits.
 Result<bool> Watch::take_message() {
   Message message;
-  const std::optional<sys::Received> received =
+  std::optional<sys::Received> received =
       TRY(sys::recvmsg(request_.sandbox->socket, std::as_writable_bytes(std::span(&message, 1))));
   if (!received) return false;
   if (received->bytes == 0) {
@@ -185,6 +189,10 @@ Result<bool> Watch::take_message() {
     return true;
   }
   launch::settle(*request_.sandbox);
+  if (message.kind == Kind::Listener && request_.denials != nullptr) {
+    request_.denials->listen(std::move(received->fds[0]));
+    return true;
+  }
   if (message.slot != launch::kMainSlot) return true;
   message.text[sizeof message.text - 1] = '\0';
   const std::optional<Event> event = event_of(message);
@@ -210,6 +218,15 @@ Result<void> Watch::check_deadlines() {
     if (state_ != State::Killing) listener_.chores();
   }
   return {};
+}
+
+Result<void> Watch::take_denials() {
+  const Denials::Turn turn = TRY(request_.denials->take(polls_[kDenials].revents));
+  for (const Denial& denial : turn.told)
+    listener_.denied(denial);
+  if (!turn.fatal) return {};
+  settle(Reason::SyscallDenied, 0);
+  return kill();
 }
 
 Result<void> Watch::take_signals_sent() {

@@ -15,6 +15,7 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "launch/launch.hpp"
+#include "supervise/denials.hpp"
 #include "supervise/outcome.hpp"
 #include "supervise/relay.hpp"
 #include "supervise/states.hpp"
@@ -38,6 +39,7 @@ struct WatchRequest {
   bool keep_running = false;            // SIGHUP is ignored
   std::string no_cgroup_why;            // for `populated` where the sandbox has no cgroup
   std::vector<int> early_signals = {};  // to be passed on once the task is started
+  Denials* denials = nullptr;           // null: refused calls are not told
 };
 
 class WatchListener {
@@ -47,6 +49,7 @@ class WatchListener {
   WatchListener& operator=(const WatchListener&) = delete;
   virtual ~WatchListener() = default;
   virtual void started(int pid_inside) = 0;
+  virtual void denied(const Denial&) {}
   virtual void ending(Reason reason) = 0;
   // Once, when the sandbox has lived until chores_at. Must be quick.
   virtual void chores() = 0;
@@ -76,7 +79,7 @@ class Watch {
   [[nodiscard]] End run();
 
  private:
-  enum Slot { kSocket, kInit, kCaller, kSignals, kTimer, kCgroupEvents, kFixedSlots };
+  enum Slot { kSocket, kInit, kCaller, kSignals, kTimer, kCgroupEvents, kDenials, kFixedSlots };
 
   Result<void> turn();
   Result<void> wait();
@@ -87,6 +90,7 @@ class Watch {
   Result<void> take_messages();
   Result<bool> take_message();
   Result<void> check_deadlines();
+  Result<void> take_denials();
   Result<void> take_signals_sent();
   Result<void> take_signal(int signal);
   Result<void> stop();

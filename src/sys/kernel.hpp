@@ -23,6 +23,9 @@ namespace mayfly::sys {
 inline constexpr unsigned long kCloneNewTime = 0x80;
 inline constexpr unsigned long long kCloneIntoCgroup = 0x200000000ULL;  // 5.7
 
+// include/uapi/linux/seccomp.h (5.19)
+inline constexpr unsigned long kSeccompWaitKillable = 1UL << 5;
+
 // include/uapi/linux/close_range.h (5.11)
 inline constexpr unsigned kCloseRangeCloexec = 4;
 

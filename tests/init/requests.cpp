@@ -90,6 +90,7 @@ TEST_CASE("each field that is wrong is refused by its name") {
       {"size", [](SpawnHeader& h) { h.size += 1; }},
       {"size", [](SpawnHeader& h) { h.size = 0; }},
       {"flags", [](SpawnHeader& h) { h.flags = 1u << 31; }},
+      {"flags", [](SpawnHeader& h) { h.flags = launch::kTellRefusals; }},  // there is no listener
       {"argv", [](SpawnHeader& h) { h.argc = 0; }},
       {"argv", [](SpawnHeader& h) { h.argc = 0xFFFFFFFF; }},
       {"argv", [](SpawnHeader& h) { h.argv_offset = 0; }},  // the header itself

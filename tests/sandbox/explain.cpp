@@ -30,6 +30,7 @@ const std::vector<Kind>& kinds() {
       {"empty root",
        {"--root", "empty", "--ro", "/usr", "--ro", "/bin", "--ro", "/lib", "--ro", "/lib64",
         "--project", "none"}},
+      {"denials", {"--explain-denials"}},
       {"limits", {"--pids", "33", "--umask", "077", "--hostname", "elsewhere", "--env", "A=1"}},
       {"nesting", {"--unsafe-nesting"}},
       {"capabilities", {"--keep-caps"}},

@@ -3,6 +3,8 @@
 #include <linux/audit.h>
 #include <seccomp.h>
 
+#include <cstdlib>
+
 #include "base/text.hpp"
 
 namespace mayfly::policy {
@@ -71,6 +73,19 @@ Result<std::optional<std::uint32_t>> CallNames::number(const TomlFile& file,
   // Other negative numbers stand for calls that only other architectures have.
   if (known < 0) return std::optional<std::uint32_t>();
   return std::optional(static_cast<std::uint32_t>(known));
+}
+
+std::map<std::uint32_t, std::string> CallNames::all() const {
+  constexpr std::uint32_t kMost = 1024;  // numbers are dense and far from that
+  std::map<std::uint32_t, std::string> names;
+  for (std::uint32_t number = 0; number < kMost; ++number) {
+    char* name = seccomp_syscall_resolve_num_arch(audit_arch_, static_cast<int>(number));
+    if (name != nullptr) names.emplace(number, name);
+    std::free(name);
+  }
+  for (const auto& [name, number] : added_)
+    if (number) names.emplace(*number, name);
+  return names;
 }
 
 }  // namespace mayfly::policy

@@ -23,6 +23,9 @@ class CallNames {
   [[nodiscard]] Result<std::optional<std::uint32_t>> number(const TomlFile& file,
                                                             const Word& name) const;
 
+  // Every call of the architecture that has a name, by its number.
+  [[nodiscard]] std::map<std::uint32_t, std::string> all() const;
+
  private:
   CallNames() = default;
   [[nodiscard]] Result<void> add(std::string_view arch, const TomlFile& file, const toml::key& name,

@@ -37,6 +37,7 @@ class CatalogueReader {
       constants_[std::string(name.str())] = TRY(integer(value));
     Catalogue catalogue;
     catalogue.audit_arch = names_.audit_arch();
+    catalogue.call_names = names_.all();
     const auto groups = TRY(file_.tables(file_.root(), "group"));
     for (const toml::table* table : groups)
       catalogue.groups.push_back(TRY(group(*table)));

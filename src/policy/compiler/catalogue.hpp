@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct InitCall {
 
 struct Catalogue {
   std::uint32_t audit_arch = 0;
-  std::vector<Group> groups;  // in the order of the file
+  std::map<std::uint32_t, std::string> call_names;  // all that have one, by number
+  std::vector<Group> groups;                        // in the order of the file
   std::vector<InitCall> init;
 };
 

@@ -56,7 +56,8 @@ std::string source_of(const Catalogue& catalogue, const std::vector<Program>& pr
   char line[160];
   std::string text =
       "// Generated from policies/ by mayfly-policy-compiler. Do not edit.\n"
-      "#include \"policy/stock.hpp\"\n\nnamespace mayfly::policy {\nnamespace {\n";
+      "#include \"policy/stock.hpp\"\n\n#include <algorithm>\n#include <iterator>\n\nnamespace "
+      "mayfly::policy {\nnamespace {\n";
   for (const Program& program : programs) {
     text += "\nconstexpr sock_filter k" + program.name + "[] = {\n";
     for (const sock_filter& one : program.code) {
@@ -77,6 +78,10 @@ std::string source_of(const Catalogue& catalogue, const std::vector<Program>& pr
         static_cast<unsigned long long>(args[5]));
     text += line + init.name.text + "\n";
   }
+  text += "};\n\nstruct CallName {\n  std::uint32_t number;\n  const char* name;\n};\n";
+  text += "\nconstexpr CallName kCallNames[] = {\n";
+  for (const auto& [number, name] : catalogue.call_names)
+    text += "    {" + std::to_string(number) + ", \"" + name + "\"},\n";
   text += "};\n\n}  // namespace\n\nstd::span<const sock_filter> stock_filter(Stock which) {\n";
   text += "  switch (which) {\n";
   for (const Program& program : programs)
@@ -84,6 +89,12 @@ std::string source_of(const Catalogue& catalogue, const std::vector<Program>& pr
   text +=
       "  }\n  return {};\n}\n\n"
       "std::span<const SystemCall> init_calls() { return kInitCalls; }\n\n"
+      "std::string_view call_name(std::uint32_t number) {\n"
+      "  const auto* found = std::lower_bound(\n"
+      "      std::begin(kCallNames), std::end(kCallNames), number,\n"
+      "      [](const CallName& row, std::uint32_t wanted) { return row.number < wanted; });\n"
+      "  return found != std::end(kCallNames) && found->number == number ? found->name : \"\";\n"
+      "}\n\n"
       "}  // namespace mayfly::policy\n";
   return text;
 }

@@ -47,6 +47,17 @@ std::vector<std::string> keys(const json& object) {
 
 }  // namespace
 
+TEST_CASE("result: refused calls are listed where somebody asked for them") {
+  Outcome outcome = full_outcome();
+  outcome.denials.emplace();
+  CHECK(json::parse(report::result_json(outcome))["denials"] == json::array());
+  outcome.denials->push_back({.call = "mount", .number = 165, .error = EPERM, .count = 3});
+  const json told = json::parse(report::result_json(outcome));
+  CHECK(told["denials"] == json::parse(R"([{"kind": "syscall", "name": "mount", "number": 165,
+                                            "answer": "EPERM", "count": 3}])"));
+  CHECK(!told.contains("denials_why"));
+}
+
 TEST_CASE("result: the documented members, whatever the end") {
   Outcome failed;
   failed.error = Error{.kind = ErrorKind::HostUnsupported,
@@ -56,9 +67,10 @@ TEST_CASE("result: the documented members, whatever the end") {
                        .hint = "see doctor"};
   const json full = json::parse(report::result_json(full_outcome()));
   const json bare = json::parse(report::result_json(failed));
-  const std::vector<std::string> members = {"clean",  "code",    "error",       "ev",    "id",
-                                            "labels", "name",    "notes",       "proof", "reason",
-                                            "signal", "started", "unclean_why", "usage", "v"};
+  const std::vector<std::string> members = {
+      "clean",  "code",    "denials",     "denials_why", "error", "ev",
+      "id",     "labels",  "name",        "notes",       "proof", "reason",
+      "signal", "started", "unclean_why", "usage",       "v"};
   CHECK(keys(full) == members);
   CHECK(keys(bare) == members);
 
