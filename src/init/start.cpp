@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include <iterator>
+
 #include "init/kernel.hpp"
 
 namespace mayfly::init {
@@ -14,17 +16,14 @@ using launch::SpawnHeader;
 using launch::Step;
 
 constexpr int kNeededSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
-constexpr std::size_t kStackSize = 16 << 10;
+constexpr std::size_t kStackSize = 8 << 10;   // the child uses less than 2 KiB
 constexpr std::size_t kGuardSize = 64 << 10;  // one page at least, on both architectures
 
-// The address, or -errno. Pages are made at once: a page fault costs many times as much.
-long map_memory(std::size_t size, int flags = 0, char* address = nullptr) noexcept {
+// The address, or -errno.
+long map_memory(std::size_t size, int flags, char* address = nullptr) noexcept {
   return call(__NR_mmap, arg(address), static_cast<long>(size), PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | flags, -1, 0);
+              MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 }
-
-// A small request stays mapped until the next one: unmapping costs more than its two pages.
-constexpr std::size_t kMostKept = 64 << 10;
 
 bool is_error(long result) noexcept {
   return result < 0 && result > -4096;
@@ -41,14 +40,19 @@ void close_and_forget(int& descriptor) noexcept {
   descriptor = -1;
 }
 
-// Sealed, so that what is checked is what is used.
-Request map_request(int memfd) noexcept {
+// Sealed, so that what is checked is what is used. A small one is copied: to map it costs more than
+// its bytes.
+Request read_request(int memfd, std::span<char> small) noexcept {
   const long seals = call(__NR_fcntl, memfd, F_GET_SEALS);
   if (seals < 0 || (seals & kNeededSeals) != kNeededSeals) refuse("seals");
   const long size = call(__NR_lseek, memfd, 0, SEEK_END);
   if (size < static_cast<long>(sizeof(SpawnHeader)) ||
       static_cast<std::uint64_t>(size) > launch::kMostSpawnBytes)
     refuse("size");
+  if (static_cast<std::size_t>(size) <= small.size()) {
+    if (call(__NR_pread64, memfd, arg(small.data()), size, 0) != size) refuse("size");
+    return Request{.bytes = small.data(), .size = static_cast<std::uint64_t>(size)};
+  }
   const long bytes = call(__NR_mmap, 0, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, memfd, 0);
   if (is_error(bytes)) fail(Step::InitRequest, bytes);
   return Request{.bytes = reinterpret_cast<const char*>(bytes),
@@ -71,7 +75,7 @@ const SpawnHeader& Start::accept(const Received& received) noexcept {
   unmap_request();
   slot_ = received.message.slot;
   job_.progress = Progress{};
-  job_.request = map_request(received.descriptors[0]);
+  job_.request = read_request(received.descriptors[0], small_);
   close(received.descriptors[0]);
   if (const char* field = wrong_field(job_.request)) refuse(field);
   for (int i = 0; i < 3; ++i)
@@ -100,10 +104,13 @@ bool Start::begin(Filter filter) noexcept {
 long Start::make_pointers() noexcept {
   const SpawnHeader& header = job_.request.header();
   const std::uint64_t count = std::uint64_t{header.argc} + 1 + header.envc + 1;
-  pointers_size_ = count * sizeof(char*);
-  const long memory = map_memory(pointers_size_);
-  if (is_error(memory)) return memory;
-  pointers_ = reinterpret_cast<char**>(memory);
+  pointers_ = few_;
+  if (count > std::size(few_)) {
+    pointers_size_ = count * sizeof(char*);
+    const long memory = map_memory(pointers_size_, MAP_POPULATE);
+    if (is_error(memory)) return memory;
+    pointers_ = reinterpret_cast<char**>(memory);
+  }
   job_.argv = pointers_;
   job_.envp = point_at(job_.request, header.argv_offset, header.argc, job_.argv);
   point_at(job_.request, header.env_offset, header.envc, job_.envp);
@@ -117,7 +124,8 @@ long Start::make_stack() noexcept {
       call(__NR_mmap, 0, kGuardSize + kStackSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (is_error(guard)) return guard;
   char* bottom = reinterpret_cast<char*>(guard) + kGuardSize;
-  if (const long result = map_memory(kStackSize, MAP_FIXED, bottom); is_error(result))
+  if (const long result = map_memory(kStackSize, MAP_FIXED | MAP_POPULATE, bottom);
+      is_error(result))
     return result;
   stack_ = bottom + kStackSize;
   return 0;
@@ -178,12 +186,14 @@ void Start::release() noexcept {
   pid_ = 0;
   close_and_forget(pidfd_);
   close_and_forget(exec_pipe_);
-  if (pointers_size_ + job_.request.size > kMostKept) unmap_request();
+  unmap_request();
 }
 
 void Start::unmap_request() noexcept {
-  unmap(pointers_, pointers_size_);
-  unmap(job_.request.bytes, job_.request.size);
+  if (pointers_ != few_) unmap(pointers_, pointers_size_);
+  if (job_.request.bytes != small_) unmap(job_.request.bytes, job_.request.size);
+  pointers_ = nullptr;
+  job_.request = Request{};
 }
 
 }  // namespace mayfly::init

@@ -9,6 +9,8 @@
 // that one is dead by now.
 #pragma once
 
+#include <span>
+
 #include "init/channel.hpp"
 #include "init/task.hpp"
 
@@ -52,7 +54,10 @@ class Start {
   int exec_pipe_ = -1;
   char* stack_ = nullptr;  // its top; kept from task to task
   char** pointers_ = nullptr;
-  std::size_t pointers_size_ = 0;  // bytes
+  std::size_t pointers_size_ = 0;  // bytes, if mapped
+  // For most requests: on init's own stack, of which a page is there already.
+  alignas(8) char small_[4096];
+  char* few_[256];
   Job job_;
 };
 

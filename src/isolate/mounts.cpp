@@ -41,8 +41,7 @@ std::string overlay_options(const std::string& lowerdir, const Mount& mount) {
   std::string options = "lowerdir=" + lowerdir;
   if (mount.upper != nullptr) {
     options += std::string(",upperdir=") + mount.upper + ",workdir=" + mount.work;
-    // Nothing of the layer outlives the sandbox, so nothing has to be synced.
-    options += ",volatile";
+    // Not `volatile`: memory has nothing to sync, and the kernel would make two directories for it.
   }
   // trusted.* xattrs cannot be written inside a user namespace.
   return options + ",userxattr";

@@ -46,8 +46,6 @@ long overlay_mount(const Mount& step) noexcept {
   if (answer >= 0 && step.upper != nullptr) {
     answer = raw::fsconfig_string(fs.get(), "upperdir", step.upper);
     if (answer >= 0) answer = raw::fsconfig_string(fs.get(), "workdir", step.work);
-    // Nothing of the layer outlives the sandbox, so nothing has to be synced.
-    if (answer >= 0) answer = raw::fsconfig_flag(fs.get(), "volatile");
   }
   // trusted.* xattrs cannot be written inside a user namespace.
   if (answer >= 0) answer = raw::fsconfig_flag(fs.get(), "userxattr");
