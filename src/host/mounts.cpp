@@ -22,6 +22,7 @@ bool is_octal(char c) {
 
 // The kernel writes blank, tab, newline, '#' and backslash as a backslash and three octal digits.
 std::string unescaped(std::string_view word) {
+  if (word.find('\\') == std::string_view::npos) return std::string(word);
   std::string text;
   text.reserve(word.size());
   for (std::size_t i = 0; i < word.size(); ++i) {

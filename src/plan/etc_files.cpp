@@ -23,13 +23,13 @@ class Lines {
   void add_user(std::string_view name, std::uint32_t uid, std::uint32_t gid, std::string_view home,
                 std::string_view shell) {
     if (!claim(name)) return;
-    text_ += std::string(name) + ":x:" + std::to_string(uid) + ":" + std::to_string(gid) + "::";
-    ((text_ += home) += ':') += shell;
-    text_ += '\n';
+    ((text_ += name) += ":x:") += std::to_string(uid);
+    ((text_ += ':') += std::to_string(gid)) += "::";
+    (((text_ += home) += ':') += shell) += '\n';
   }
 
   void add_group(std::string_view name, std::uint32_t gid) {
-    if (claim(name)) text_ += std::string(name) + ":x:" + std::to_string(gid) + ":\n";
+    if (claim(name)) (((text_ += name) += ":x:") += std::to_string(gid)) += ":\n";
   }
 
   std::string take() { return std::move(text_); }
