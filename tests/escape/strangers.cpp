@@ -11,7 +11,7 @@ using namespace harness;
 
 TEST_CASE("processes of the host and of another sandbox cannot be signalled by their ids") {
   const std::string marker = new_marker();
-  const Run victim({"--ttl", "30s"}, {kProbe, "hold", marker});
+  const Run victim({"--ttl", paced_text(30'000)}, {kProbe, "hold", marker});
   Process process = victim.command.start();
   process.await_output("ready");
   Process bystander = Command({targets_path() + "/probe", "hold", marker}).start();

@@ -105,14 +105,13 @@ TEST_CASE("init's own key alone ends the processes on time while the supervisor 
   for (const bool left_out : {false, true}) {
     CAPTURE(left_out);
     const std::string marker = new_marker();
-    Hooked held({"--ttl", "1s", "--grace", "0"}, {kProbe, "hold", marker});
+    Hooked held({"--ttl", paced_text(1000), "--grace", "0"}, {kProbe, "hold", marker});
     if (left_out) held.without({Step::InitDeadline});
     Process process = held.command().start();
     process.await_output("ready");
     process.send(SIGSTOP);
-    const bool gone = within(milliseconds(3000), [&] {
-      return processes_with(marker) == std::vector<pid_t>{process.pid()};
-    });
+    const bool gone = within(
+        paced(3000), [&] { return processes_with(marker) == std::vector<pid_t>{process.pid()}; });
     CHECK(gone != left_out);
     process.send(SIGCONT);
     CHECK(held.end(std::move(process)).reason() == "ttl");  // late, by the supervisor's key
@@ -121,14 +120,14 @@ TEST_CASE("init's own key alone ends the processes on time while the supervisor 
 
 TEST_CASE("with both keys out of order nothing ends the processes: each of them counts") {
   const std::string marker = new_marker();
-  const Run held({"--ttl", "1s", "--grace", "0"}, {kProbe, "hold", marker});
+  const Run held({"--ttl", paced_text(1000), "--grace", "0"}, {kProbe, "hold", marker});
   Process process = held.command.start();
   process.await_output("ready");
   process.send(SIGSTOP);
   const std::vector<pid_t> below = descendants(process.pid());
   REQUIRE(below.size() == 2);
   REQUIRE(::kill(below.front(), SIGSTOP) == 0);
-  std::this_thread::sleep_for(milliseconds(2000));
+  std::this_thread::sleep_for(paced(2000));
   CHECK(processes_with(marker).size() == 2);
   process.send(SIGCONT);
   CHECK(held.end(std::move(process)).reason() == "ttl");

@@ -63,12 +63,12 @@ void check_collected(const std::set<std::string>& before) {
   std::set<std::string> left;
   for (const std::string& each : remains())
     if (before.count(each) == 0) left.insert(each);
-  const bool gone = within(milliseconds(30'000), [&] {
+  const bool gone = within(paced(30'000), [&] {
     static_cast<void>(Command({mayfly_path(), "gc"}).run());
     const std::set<std::string> now = remains();
     for (auto each = left.begin(); each != left.end();)
       each = now.count(*each) == 0 ? left.erase(each) : std::next(each);
-    if (!left.empty()) std::this_thread::sleep_for(milliseconds(300));
+    if (!left.empty()) std::this_thread::sleep_for(paced(300));
     return left.empty();
   });
   CHECK_MESSAGE(
@@ -80,7 +80,7 @@ Ending kill_one(const Kill& kill) {
   const std::string marker = new_marker();
   const TempDir project, reports;
   Words words = {mayfly_path(), "run",
-                 "--ttl",       "20s",
+                 "--ttl",       paced_text(20'000),
                  "--grace",     "0",
                  "--ro",        targets_path() + ":/targets",
                  "--result",    reports / "result.json"};
@@ -143,8 +143,7 @@ void kill_at_each(Role counted, Role victim, unsigned least_stops) {
   CHECK(after_exec > 0);
   CHECK(mount_count() == mounts);
   // Four layers that were not freed would show; what other tests hold meanwhile does not.
-  CHECK(
-      within(milliseconds(20'000), [&] { return shared_memory() < memory + 4 * kLayerKilobytes; }));
+  CHECK(within(paced(20'000), [&] { return shared_memory() < memory + 4 * kLayerKilobytes; }));
   check_collected(before);
 }
 
@@ -167,7 +166,7 @@ TEST_CASE("a child half or an init that cannot run dies of its supervisor's deat
   const auto survivors = [](const Words& program, unsigned stop) {
     const TempDir reports;
     Words words = program;
-    words.insert(words.end(), {"run", "--ttl", "20s", "--", "/bin/sleep", "0.2"});
+    words.insert(words.end(), {"run", "--ttl", paced_text(20'000), "--", "/bin/sleep", "0.2"});
     return fault::run_and_kill(
         {.argv = words,
          .directory = reports.path(),

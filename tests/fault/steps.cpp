@@ -53,7 +53,7 @@ TEST_CASE("a failure of each step of the start: 125, the step is named, nothing 
     const Ended ended = start.failing(each.step).end();
     CAPTURE(ended.err);
     CHECK_FALSE(ended.timed_out);
-    CHECK(ended.exited_after < std::chrono::seconds(15));  // not by the set-up's deadline
+    CHECK(ended.exited_after < paced(15'000));  // not by the set-up's deadline
     CHECK(ended.code == 125);
     CHECK(ended.out.empty());
     CHECK(ended.err.starts_with("mayfly: cannot "));

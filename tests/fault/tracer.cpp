@@ -18,8 +18,9 @@ namespace {
 using harness::Clock;
 using harness::Pipe;
 
-constexpr milliseconds kLongestRun{20'000};
-constexpr milliseconds kGoneWithin{5'000};  // one second is the promise, for an idle machine
+const milliseconds kLongestRun = harness::paced(20'000);
+const milliseconds kGoneWithin =
+    harness::paced(5'000);  // one second is the promise, for an idle machine
 constexpr int kSyscallStop = SIGTRAP | 0x80;
 constexpr long kOptions = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                           PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;

@@ -88,7 +88,7 @@ std::vector<pid_t> processes_with(const std::string& word) {
 
 std::vector<pid_t> await_processes(const std::string& word, std::size_t count) {
   std::vector<pid_t> found;
-  const bool came = within(milliseconds(10'000), [&] {
+  const bool came = within(paced(10'000), [&] {
     found = processes_with(word);
     return found.size() >= count;
   });

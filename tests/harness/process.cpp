@@ -29,6 +29,15 @@ Pipe make_pipe() {
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
+milliseconds paced(int count) {
+  const char* factor = std::getenv("MAYFLY_TEST_SLOW");
+  return milliseconds(count) * std::max(factor == nullptr ? 1 : std::atoi(factor), 1);
+}
+
+std::string paced_text(int count) {
+  return std::to_string(paced(count).count()) + "ms";
+}
+
 Process::Process(pid_t pid, Fd in, Fd out, Fd err, std::string input, milliseconds deadline)
     : pid_(pid),
       in_(std::move(in)),

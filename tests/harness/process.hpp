@@ -22,6 +22,11 @@ using mayfly::Fd;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+// A time that a test sets or allows: so many milliseconds, and MAYFLY_TEST_SLOW times as many where
+// a machine is known to be slow.
+[[nodiscard]] milliseconds paced(int count);
+[[nodiscard]] std::string paced_text(int count);  // "300ms", as options take it
+
 struct Finished {
   int code = -1;   // the exit code; -1 if a signal ended it
   int signal = 0;  // the signal that ended it
@@ -93,7 +98,7 @@ class Command {
   std::vector<std::pair<int, int>> fds_;  // number, source; -1 closes
   std::string cwd_;
   std::function<void()> before_exec_;
-  milliseconds deadline_{30'000};
+  milliseconds deadline_ = paced(30'000);
 };
 
 }  // namespace harness

@@ -14,12 +14,12 @@ using namespace harness;
 
 namespace {
 
-constexpr milliseconds kGoneWithin{1000};
+const milliseconds kGoneWithin = paced(1000);
 
 // Kills the supervisor `after` its start and returns what is alive a second later.
 std::vector<pid_t> survivors(std::chrono::microseconds after) {
   const std::string marker = new_marker();
-  const Run doomed({"--ttl", "20s"}, {kProbe, "crowd", marker});
+  const Run doomed({"--ttl", paced_text(20'000)}, {kProbe, "crowd", marker});
   Process process = doomed.command.start();
   std::this_thread::sleep_for(after);
   process.send(SIGKILL);
@@ -38,7 +38,7 @@ TEST_CASE("the supervisor killed while it starts a sandbox leaves no process and
   const int kills = repeats(100, 1000);
   for (int i = 0; i < kills; ++i) {
     CAPTURE(i);
-    CHECK(survivors(std::chrono::microseconds(20'000 * i / kills)).empty());
+    CHECK(survivors(std::chrono::microseconds(paced(20)) * i / kills).empty());
   }
   CHECK(mount_count() == mounts);
 }
@@ -46,13 +46,13 @@ TEST_CASE("the supervisor killed while it starts a sandbox leaves no process and
 TEST_CASE("the supervisor killed while the task runs leaves no process and no mount") {
   const std::size_t mounts = mount_count();
   for (const int after : {60, 90, 150, 300})
-    CHECK(survivors(milliseconds(after)).empty());
+    CHECK(survivors(paced(after)).empty());
   CHECK(mount_count() == mounts);
 }
 
 TEST_CASE("the supervisor killed while init is stopped: init need not run to die of it") {
   const std::string marker = new_marker();
-  const Run doomed({"--ttl", "20s"}, {kProbe, "crowd", marker});
+  const Run doomed({"--ttl", paced_text(20'000)}, {kProbe, "crowd", marker});
   Process process = doomed.command.start();
   process.await_output("ready");
   const std::vector<pid_t> below = descendants(process.pid());
@@ -116,9 +116,9 @@ TEST_CASE("a caller that dies while its command line is read starts nothing") {
   CHECK(caller.finish().code == 0);
   REQUIRE(::write(writer.get(), "A=1\n", 4) == 4);
   writer.reset();
-  REQUIRE(within(milliseconds(10'000), [&] { return exists(orphan.result_file()); }));
+  REQUIRE(within(paced(10'000), [&] { return exists(orphan.result_file()); }));
   const auto result = nlohmann::json::parse(read_file(orphan.result_file()));
   CHECK(result.at("reason") == "cancelled");
   CHECK_FALSE(result.at("started").get<bool>());
-  CHECK(within(milliseconds(10'000), [&] { return processes_with(marker).empty(); }));
+  CHECK(within(paced(10'000), [&] { return processes_with(marker).empty(); }));
 }

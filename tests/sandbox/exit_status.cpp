@@ -130,8 +130,8 @@ TEST_CASE("a bad value of an option: 125, the message shows a right one") {
 TEST_CASE("a command without output returns at once") {
   const Ended ended = run({}, {"/bin/true"});
   CHECK(ended.code == 0);
-  CHECK(ended.exited_after < milliseconds(1000));
-  CHECK(ended.eof_after < milliseconds(1000));
+  CHECK(ended.exited_after < paced(1000));
+  CHECK(ended.eof_after < paced(1000));
 }
 
 TEST_CASE("--quiet: no word of ours on stderr, the code and the result stay") {

@@ -44,7 +44,7 @@ TEST_CASE("deep, wide, sparse, linked and locked layers are measured and gone in
     CAPTURE(ended.err);
     CHECK(ended.code == 0);
     CHECK(ended.reason() == "exited");
-    CHECK(ended.exited_after < milliseconds(60'000));
+    CHECK(ended.exited_after < paced(60'000));
     REQUIRE(ended.result.is_object());
     CHECK(ended.result["clean"] == true);
     CHECK(ended.result["proof"]["layer_closed"] == true);
@@ -61,7 +61,7 @@ TEST_CASE("a layer that is full to the last byte and inode is measured and gone 
          {"--layer-size", "2M", "--layer-inodes", "500"});
   CAPTURE(ended.err);
   CHECK(ended.code == 0);
-  CHECK(ended.exited_after < milliseconds(60'000));
+  CHECK(ended.exited_after < paced(60'000));
   const nlohmann::json& usage = ended.result.at("usage");
   CHECK(usage.at("layer_inodes") == 500);
   CHECK(usage.at("layer_bytes") == 2u << 20);

@@ -31,7 +31,7 @@ struct Baseline {
       CHECK(leftovers_of(id).empty());
     // The kernel frees them later, and other tests have some: a leak would be one for each.
     const std::size_t most = namespaces + ids.size() / 2;
-    CHECK(within(milliseconds(30'000), [&] { return net_namespace_count() <= most; }));
+    CHECK(within(paced(30'000), [&] { return net_namespace_count() <= most; }));
   }
 };
 
@@ -45,10 +45,10 @@ TEST_CASE("200 at once: each gets its own answer, nothing stays") {
     std::list<Run> runs;
     std::vector<Process> processes;
     for (int i = 0; i < 200; ++i) {
-      runs.emplace_back(Words{"--ttl", "100s"},
+      runs.emplace_back(Words{"--ttl", paced_text(100'000)},
                         Words{"/bin/sh", "-c", "echo $1 > /tmp/mine; sleep 0.5; cat /tmp/mine",
                               marker, std::to_string(i)});
-      runs.back().command.deadline(milliseconds(100'000)).env("TMPDIR", baseline.temp.path());
+      runs.back().command.deadline(paced(100'000)).env("TMPDIR", baseline.temp.path());
       processes.push_back(runs.back().command.start());
     }
     int i = 0;
@@ -81,7 +81,7 @@ TEST_CASE("many in a row leave no process, mount, namespace, cgroup, file or reg
 
 TEST_CASE("of two sandboxes with one name the second is refused while the first lives") {
   const std::string name = "only-one-" + new_marker();
-  const Run first({"--name", name, "--ttl", "20s"}, {kProbe, "hold"});
+  const Run first({"--name", name, "--ttl", paced_text(20'000)}, {kProbe, "hold"});
   Process process = first.command.start();
   process.await_output("ready");
   const Ended second = sh("echo started", {"--name", name});
@@ -95,7 +95,7 @@ TEST_CASE("of two sandboxes with one name the second is refused while the first 
 
 TEST_CASE("gc removes what a killed supervisor left, and nothing that lives") {
   const std::string dead = "dead-" + new_marker(), alive = "alive-" + new_marker();
-  const Run living({"--name", alive, "--ttl", "20s"}, {kProbe, "hold"});
+  const Run living({"--name", alive, "--ttl", paced_text(20'000)}, {kProbe, "hold"});
   Process living_process = living.command.start();
   living_process.await_output("ready");
 
@@ -104,7 +104,7 @@ TEST_CASE("gc removes what a killed supervisor left, and nothing that lives") {
   process.await_output("ready");
   process.send(SIGKILL);
   static_cast<void>(process.finish());
-  CHECK(within(milliseconds(1000), [&] { return processes_with(dead).empty(); }));
+  CHECK(within(paced(1000), [&] { return processes_with(dead).empty(); }));
 
   const Finished gc = Command({mayfly_path(), "gc"}).run();
   CAPTURE(gc.err);

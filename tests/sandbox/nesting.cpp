@@ -22,7 +22,7 @@ void check_works_or_explains(const Finished& inner) {
   CHECK(contains(inner.err, "hint: "));
 }
 
-const Words kInner = {"run", "--ttl", "20s", "--", "/bin/echo", "inner"};
+const Words kInner = {"run", "--ttl", paced_text(20'000), "--", "/bin/echo", "inner"};
 
 Words followed_by_inner(Words words) {
   words.insert(words.end(), kInner.begin(), kInner.end());

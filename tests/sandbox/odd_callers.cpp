@@ -171,7 +171,7 @@ TEST_CASE("all signals ignored and blocked, SIGCHLD too: ends are seen, TERM and
   const Deaf killed({}, {"/bin/sh", "-c", "kill -TERM $$; exit 3"});
   CHECK(killed.end().reason() == "signaled");
 
-  const Deaf timed({"--ttl", "300ms", "--grace", "0"}, {"/bin/sleep", "20"});
+  const Deaf timed({"--ttl", paced_text(300), "--grace", "0"}, {"/bin/sleep", "20"});
   CHECK(timed.end().reason() == "ttl");
 
   const Deaf cancelled({"--grace", "0"}, {"/bin/sh", "-c", "echo ready; sleep 20"});

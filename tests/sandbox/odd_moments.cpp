@@ -30,7 +30,7 @@ TEST_CASE("whoever holds stderr and does not read it holds nobody up") {
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
   const Fd reader(ends[0]), writer(ends[1]);
-  Run full({"--project", "none", "--ttl", "300ms", "--grace", "0"},
+  Run full({"--project", "none", "--ttl", paced_text(300), "--grace", "0"},
            {"/bin/sh", "-c", "head -c 200000 /dev/zero >&2"});
   full.command.fd(2, writer.get());
   const Ended ended = full.end();
@@ -91,5 +91,5 @@ TEST_CASE("while others are waited for, SIGINT ends them") {
   process.send(SIGINT);
   const Ended ended = lingering.end(std::move(process));
   CHECK_FALSE(ended.timed_out);
-  CHECK(ended.exited_after < milliseconds(15'000));
+  CHECK(ended.exited_after < paced(15'000));
 }

@@ -17,7 +17,7 @@ bool installed(const std::string& path) {
 void check_output(const std::string& script, const std::string& wanted, const Words& options = {}) {
   CAPTURE(script);
   Run program(options, {"/bin/sh", "-c", script});
-  program.command.deadline(milliseconds(60'000));
+  program.command.deadline(paced(60'000));
   const Ended ended = program.end();
   CAPTURE(ended.err);
   CHECK(ended.code == 0);

@@ -44,7 +44,7 @@ TEST_CASE("TERM, INT, HUP, QUIT, USR1, USR2 and WINCH to us reach the task") {
     const Ended ended = trapped.end(std::move(process));
     CHECK(contains(ended.out, "got " + std::string(name)));
     CHECK_FALSE(ended.timed_out);
-    CHECK(ended.exited_after < milliseconds(5000));
+    CHECK(ended.exited_after < paced(5000));
   }
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("USR1 alone does not end a sandbox: the exit code is the task's") {
 
 TEST_CASE("TERM, then the grace time, then all are killed: 143, cancelled") {
   const std::string marker = new_marker();
-  const Run crowd({"--grace", "300ms"}, {kProbe, "crowd", marker});
+  const Run crowd({"--grace", paced_text(300)}, {kProbe, "crowd", marker});
   Process process = crowd.command.start();
   process.await_output("ready");
   const auto sent = Clock::now();
@@ -70,33 +70,33 @@ TEST_CASE("TERM, then the grace time, then all are killed: 143, cancelled") {
   CHECK(ended.code == 128 + SIGTERM);
   CHECK(ended.reason() == "cancelled");
   CHECK(ended.result.at("signal") == SIGTERM);
-  CHECK(Clock::now() - sent >= milliseconds(300));
-  CHECK(Clock::now() - sent < milliseconds(3000));
+  CHECK(Clock::now() - sent >= paced(300));
+  CHECK(Clock::now() - sent < paced(3000));
   CHECK(processes_with(marker).empty());
 }
 
 TEST_CASE("a second TERM does not wait for the grace time") {
-  const Run crowd({"--grace", "20s"}, {kProbe, "crowd"});
+  const Run crowd({"--grace", paced_text(20'000)}, {kProbe, "crowd"});
   Process process = crowd.command.start();
   process.await_output("ready");
   process.send(SIGTERM);
-  std::this_thread::sleep_for(milliseconds(100));
+  std::this_thread::sleep_for(paced(100));
   process.send(SIGTERM);
   const Ended ended = crowd.end(std::move(process));
   CHECK(ended.code == 128 + SIGTERM);
   CHECK(ended.reason() == "cancelled");
-  CHECK(ended.exited_after < milliseconds(5000));
+  CHECK(ended.exited_after < paced(5000));
 }
 
 TEST_CASE("INT is the task's to handle, a second one ends the sandbox") {
   const Run stubborn(
-      {"--grace", "300ms"},
+      {"--grace", paced_text(300)},
       {"/bin/sh", "-c", "trap 'echo again' INT; echo ready; while :; do sleep 0.05; done"});
   Process process = stubborn.command.start();
   process.await_output("ready");
   process.send(SIGINT);
   process.await_output("again");
-  std::this_thread::sleep_for(milliseconds(500));  // longer than the grace: still there
+  std::this_thread::sleep_for(paced(500));  // longer than the grace: still there
   CHECK(state_of(process.pid()) != 'Z');
   process.send(SIGINT);
   const Ended ended = stubborn.end(std::move(process));
@@ -106,13 +106,13 @@ TEST_CASE("INT is the task's to handle, a second one ends the sandbox") {
 
 TEST_CASE("TSTP stops the task and CONT lets it go on") {
   const Run counting(
-      {"--ttl", "20s"},
+      {"--ttl", paced_text(20'000)},
       {"/bin/sh", "-c",
        "echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.05; i=$((i+1)); done; echo done"});
   Process process = counting.command.start();
   process.await_output("ready");
   process.send(SIGTSTP);
-  std::this_thread::sleep_for(milliseconds(300));
+  std::this_thread::sleep_for(paced(300));
   process.send(SIGCONT);
   const Ended ended = counting.end(std::move(process));
   CHECK(ended.code == 0);
@@ -160,42 +160,38 @@ TEST_CASE("500 orphans leave no zombie") {
 TEST_CASE("a caller that dies takes its sandbox with it") {
   const std::string marker = new_marker();
   // This shell is the caller: it is killed, and mayfly with its task must go.
-  const Words words = {"/bin/sh", "-c",          "\"$@\" & wait",
-                       "sh",      mayfly_path(), "run",
-                       "--grace", "300ms",       "--",
-                       "/bin/sh", "-c",          "trap '' TERM; echo ready; sleep 60; :",
-                       marker};
-  Process caller = Command(words).cwd("/tmp").start();
-  caller.await_output("ready");
-  CHECK(processes_with(marker).size() >= 2);
-  caller.send(SIGKILL);
-  CHECK(within(milliseconds(3000), [&] { return processes_with(marker).empty(); }));
-}
-
-TEST_CASE("--keep-running outlives its caller") {
-  const std::string marker = new_marker();
   const Words words = {"/bin/sh",
                        "-c",
                        "\"$@\" & wait",
                        "sh",
                        mayfly_path(),
                        "run",
-                       "--keep-running",
-                       "--ttl",
-                       "4s",
                        "--grace",
-                       "0",
+                       paced_text(300),
                        "--",
                        "/bin/sh",
                        "-c",
-                       "echo ready; sleep 60; :",
+                       "trap '' TERM; echo ready; sleep 60; :",
                        marker};
   Process caller = Command(words).cwd("/tmp").start();
   caller.await_output("ready");
+  CHECK(processes_with(marker).size() >= 2);
   caller.send(SIGKILL);
-  std::this_thread::sleep_for(milliseconds(700));
+  CHECK(within(paced(3000), [&] { return processes_with(marker).empty(); }));
+}
+
+TEST_CASE("--keep-running outlives its caller") {
+  const std::string marker = new_marker();
+  const Words words = {
+      "/bin/sh",        "-c",    "\"$@\" & wait",           "sh",      mayfly_path(), "run",
+      "--keep-running", "--ttl", paced_text(4000),          "--grace", "0",           "--",
+      "/bin/sh",        "-c",    "echo ready; sleep 60; :", marker};
+  Process caller = Command(words).cwd("/tmp").start();
+  caller.await_output("ready");
+  caller.send(SIGKILL);
+  std::this_thread::sleep_for(paced(700));
   CHECK_FALSE(processes_with(marker).empty());
-  CHECK(within(milliseconds(8000), [&] { return processes_with(marker).empty(); }));
+  CHECK(within(paced(8000), [&] { return processes_with(marker).empty(); }));
 }
 
 TEST_CASE("cancel against natural exit: one result, code and reason agree") {

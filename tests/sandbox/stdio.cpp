@@ -65,7 +65,7 @@ TEST_CASE("a background child that holds stdout does not keep the caller waiting
     CHECK(contains(ended.out, "hi"));
     CHECK_FALSE(ended.timed_out);
     // 0.5 s is the promise; a loaded machine gets some more before the test calls it broken.
-    CHECK(ended.eof_after < milliseconds(1500));
+    CHECK(ended.eof_after < paced(1500));
     CHECK(processes_with(marker).empty());
   }
 }
@@ -77,12 +77,12 @@ TEST_CASE("--linger waits for background children, up to the TTL") {
 
   const std::string marker = new_marker();
   const Ended cut = sh("/targets/probe hold \"$1\" & echo early; exit 3",
-                       {"--linger", "--ttl", "500ms", "--grace", "0"}, {marker});
+                       {"--linger", "--ttl", paced_text(500), "--grace", "0"}, {marker});
   CHECK(contains(cut.out, "early\n"));
   CHECK(cut.code == 124);
   CHECK(cut.reason() == "ttl");
-  CHECK(cut.exited_after >= milliseconds(500));
-  CHECK(cut.exited_after < milliseconds(2000));
+  CHECK(cut.exited_after >= paced(500));
+  CHECK(cut.exited_after < paced(2000));
   CHECK(processes_with(marker).empty());
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("1 MiB on stdout and on stderr to a slow reader: no deadlock") {
   constexpr std::size_t kSize = 1u << 20;
   const Run flood({}, {kProbe, "flood", std::to_string(kSize)});
   Process process = flood.command.start();
-  std::this_thread::sleep_for(milliseconds(500));  // both pipes are full by now
+  std::this_thread::sleep_for(paced(500));  // both pipes are full by now
   const Ended ended = flood.end(std::move(process));
   CHECK(ended.code == 0);
   CHECK(ended.out.size() == kSize);
@@ -98,7 +98,7 @@ TEST_CASE("1 MiB on stdout and on stderr to a slow reader: no deadlock") {
 }
 
 TEST_CASE("a task whose reader has gone gets SIGPIPE or EPIPE, not a hang") {
-  Run yes({"--ttl", "20s"}, {"/bin/sh", "-c", "yes"});
+  Run yes({"--ttl", paced_text(20'000)}, {"/bin/sh", "-c", "yes"});
   Pipe out = make_pipe();
   yes.command.fd(1, out.write.get());
   Process process = yes.command.start();
@@ -108,7 +108,7 @@ TEST_CASE("a task whose reader has gone gets SIGPIPE or EPIPE, not a hang") {
   out.read.reset();
   const Ended ended = yes.end(std::move(process));
   CHECK_FALSE(ended.timed_out);
-  CHECK(ended.exited_after < milliseconds(10'000));
+  CHECK(ended.exited_after < paced(10'000));
   CHECK(ended.code != 0);
 }
 

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Inside the machine: runs the tests of the job that are meant for this user (root or user), as many at
+a time as there are cpus, and reports each as a line of JSON."""
+
+import concurrent.futures
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+MOST_OUTPUT = 20_000  # bytes of a test's output, its end
+TIMED_OUT = "time limit"
+
+
+def run_one(test, job):
+    """The report on one test: its exit code, or what kept it from having one."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        environment = {**os.environ, **job["environment"]}
+        with subprocess.Popen(test["command"], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                              env=environment, start_new_session=True) as process:
+            try:
+                code = process.wait(test["limit"])
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                code = TIMED_OUT
+        output.seek(max(0, output.seek(0, os.SEEK_END) - MOST_OUTPUT))
+        text = output.read().decode(errors="replace")
+    return {"test": test["name"], "code": code, "output": text,
+            "seconds": round(time.monotonic() - started, 2)}
+
+
+def main(user):
+    with open("/mnt/tests/job.json", encoding="utf-8") as file:
+        job = json.load(file)
+    mine = [test for test in job["tests"] if test["user"] == user]
+    (port,) = glob.glob("/dev/vport*")
+    with open(port, "w", encoding="utf-8") as report, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = [pool.submit(run_one, test, job) for test in mine]
+        for each in concurrent.futures.as_completed(running):
+            print(json.dumps(each.result()), file=report, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
