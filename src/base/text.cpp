@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 
 #include <array>
+#include <charconv>
 #include <cstddef>
 
 namespace mayfly {
@@ -81,6 +82,20 @@ bool is_within(std::string_view path, std::string_view base) {
   if (base == "/") return true;
   return path.substr(0, base.size()) == base &&
          (path.size() == base.size() || path[base.size()] == '/');
+}
+
+std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key) {
+  for (const std::string_view line : split(text, '\n')) {
+    if (!key.empty() && !(line.starts_with(key) && line.substr(key.size()).starts_with(' '))) {
+      continue;
+    }
+    const std::string_view digits = key.empty() ? line : line.substr(key.size() + 1);
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc() || end == digits.data()) return std::nullopt;
+    return number;
+  }
+  return std::nullopt;
 }
 
 }  // namespace mayfly

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +29,9 @@ namespace mayfly {
 
 // True if `path` is `base` or lies below it. Both normal and absolute.
 [[nodiscard]] bool is_within(std::string_view path, std::string_view base);
+
+// The number in the line "KEY NUMBER", as the kernel's keyed files have it; of the first line where
+// the key is empty.
+[[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key);
 
 }  // namespace mayfly

@@ -13,10 +13,7 @@ struct Alias {
 
 inline constexpr std::string_view kNoNetwork =
     "there is no network inside but the sandbox's own loopback, and no option for more";
-inline constexpr std::string_view kNoMemoryLimit =
-    "there is no limit of memory in this version; --layer-size limits what is written";
-inline constexpr std::string_view kNoCpuLimit =
-    "there is no limit of processors in this version; --ttl limits the time";
+inline constexpr std::string_view kMemory = "a limit of memory is --memory SIZE";
 inline constexpr std::string_view kBinds =
     "--ro SRC:DST shows a directory read-only, --rw live, --cow on a copy";
 
@@ -27,10 +24,11 @@ inline constexpr Alias kAliases[] = {
     {"net", {}, kNoNetwork},
     {"network", {}, kNoNetwork},
     {"share-net", {}, kNoNetwork},
-    {"memory", {}, kNoMemoryLimit},
-    {"mem", {}, kNoMemoryLimit},
-    {"m", {}, kNoMemoryLimit},
-    {"cpus", {}, kNoCpuLimit},
+    {"mem", "memory", kMemory},
+    {"m", "memory", kMemory},
+    {"memory-max", "memory", kMemory},
+    {"cpu", "cpus", "a limit of processors is --cpus N"},
+    {"ulimit", "rlimit", "a resource limit is --rlimit NAME=SOFT[:HARD]"},
     {"cwd", "chdir", "the directory to start in is --chdir DIR"},
     {"workdir", "chdir", "the directory to start in is --chdir DIR"},
     {"w", "chdir", "the directory to start in is --chdir DIR"},

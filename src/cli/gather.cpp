@@ -7,11 +7,15 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "host/cgroup_places.hpp"
+#include "host/devices.hpp"
 #include "host/mounts.hpp"
 #include "host/sources.hpp"
 #include "host/trees.hpp"
+#include "plan/limits.hpp"
 #include "plan/project.hpp"
 #include "plan/trees.hpp"
+#include "sys/process.hpp"
 
 namespace mayfly::cli {
 namespace {
@@ -84,7 +88,7 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
   for (spec::FsEntry& entry : spec.fs) {
     if (entry.source.empty()) continue;
     if (entry.kind == spec::FsKind::File) {
-      entry.data = TRY(host::read_source(entry.source, spec.layer_bytes));
+      entry.data = TRY(host::read_source(entry.source, spec::layer_bytes(spec)));
       entry.source.clear();
       continue;
     }
@@ -107,11 +111,50 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
 
 Result<void> look_at_trees(const spec::Spec& spec, host::HostFacts& facts) {
   // Copies of files go to the layer and must leave room there.
-  const std::uint64_t most_copied = std::min<std::uint64_t>(spec.layer_bytes / 4, 64u << 20);
+  const std::uint64_t most_copied = std::min<std::uint64_t>(spec::layer_bytes(spec) / 4, 64u << 20);
   for (const plan::WantedTree& tree : TRY(plan::wanted_trees(spec, facts))) {
     facts.trees.push_back(
         TRY(host::look_at_tree(tree.path, tree.detail, facts.mounts, most_copied)));
   }
+  return {};
+}
+
+Result<void> look_at_resources(const spec::Limits& limits, host::HostFacts& facts) {
+  for (const spec::ResourceLimit& limit : limits.resources) {
+    const int number = TRY(spec::resource_named(limit.name)).number;
+    facts.hard_limits.push_back({.resource = number, .most = sys::hard_limit(number)});
+  }
+  return {};
+}
+
+// Whoever asks for no such limit needs no look at the cgroup tree.
+Result<void> look_at_cgroups(const spec::Spec& spec, host::HostFacts& facts) {
+  const std::string& parent = spec.limits.cgroup_parent;
+  const bool below = !facts.cgroup.mount.empty() && is_within(parent, facts.cgroup.mount);
+  if (!parent.empty() && !below) {
+    return usage_error(
+        "use " + shown(parent) + " as the parent cgroup: it is not in the cgroup v2 " + "tree",
+        facts.cgroup.mount.empty() ? "no such tree is mounted here"
+                                   : "that is at " + facts.cgroup.mount);
+  }
+  host::Controllers wanted = plan::wanted_controllers(spec.limits);
+  if (spec.limits.pids && spec.unsafe.unsafe_host_ids) wanted = wanted | host::Controller::Pids;
+  if (wanted.none() && parent.empty()) return {};
+  host::look_for_places(facts.cgroup, wanted, parent);
+  if (!parent.empty() && facts.cgroup.places.front().gives.none() &&
+      !facts.cgroup.places.front().why_not.empty() && wanted.none()) {
+    return usage_error(
+        "use " + shown(parent) + " as the parent cgroup: " + facts.cgroup.places.front().why_not,
+        "name one that is delegated to the caller");
+  }
+  return {};
+}
+
+Result<void> look_at_limits(const spec::Spec& spec, host::HostFacts& facts) {
+  TRY(look_at_resources(spec.limits, facts));
+  TRY(look_at_cgroups(spec, facts));
+  for (const spec::IoLimit& limit : spec.limits.io)
+    facts.devices.push_back(TRY(host::disk_of(limit.path)));
   return {};
 }
 
@@ -127,6 +170,7 @@ Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& workin
   TRY(look_at_stdin(spec));
   TRY(look_at_entries(spec, facts));
   TRY(look_at_trees(spec, facts));
+  TRY(look_at_limits(spec, facts));
   return facts;
 }
 

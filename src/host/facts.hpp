@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "host/controllers.hpp"
 #include "host/sources.hpp"
 #include "host/trees.hpp"
 
@@ -57,12 +58,47 @@ struct TopEntry {
   bool operator==(const TopEntry&) const = default;
 };
 
+// A cgroup below which one with limits may be made.
+struct CgroupPlace {
+  enum class Kind {
+    Named,     // by --cgroup-parent
+    Own,       // where we live ourselves: to be left for a leaf below it
+    Ancestor,  // of our own
+  };
+  Kind kind = Kind::Ancestor;
+  std::string path;
+  Controllers enabled;     // those that its children have already
+  Controllers gives;       // those, and the ones that may be enabled
+  bool move_self = false;  // we live directly in it, and must leave before anything is enabled
+  std::string why_not;     // why it gives no more
+  bool operator==(const CgroupPlace&) const = default;
+};
+
 // Where a cgroup for a sandbox can be made.
 struct CgroupFacts {
   std::string mount;      // mount point of the v2 tree, empty if there is none
   std::string own;        // our own cgroup's path below it, "/" or "/user.slice/…"
   bool writable = false;  // we may create a child of our own cgroup
+
+  // Only for requests with limits that need controllers: see look_for_places().
+  std::vector<CgroupPlace> places;  // in the order in which they are to be preferred
+  bool has_systemd = false;         // it runs, and may be asked for a scope
+  Controllers in_tree;              // what the root of the tree has at all
   bool operator==(const CgroupFacts&) const = default;
+};
+
+// The most that the caller's own limits allow; nullopt: no bound.
+struct HardLimit {
+  int resource = 0;
+  std::optional<std::uint64_t> most;
+  bool operator==(const HardLimit&) const = default;
+};
+
+// The disk that a path of --io lies on.
+struct BlockDevice {
+  std::string path;
+  std::string number;  // "8:0"
+  bool operator==(const BlockDevice&) const = default;
 };
 
 struct HostFacts {
@@ -87,6 +123,10 @@ struct HostFacts {
   std::vector<SourceFact> sources;  // what the request's entries point to, by inspect_source()
   std::vector<TreeFact> trees;      // those with mounts below, by look_at_tree()
   std::string runtime_dir;          // where the registry lives (DESIGN 11)
+  std::string cache_dir;            // where a layer on disk is made; may be empty
+  // Only for requests that name them:
+  std::vector<HardLimit> hard_limits;
+  std::vector<BlockDevice> devices;
 
   bool operator==(const HostFacts&) const = default;
 };

@@ -5,9 +5,13 @@
 
 #include <cerrno>
 #include <ctime>
+#include <string_view>
+#include <utility>
 
 #include "base/on_exit.hpp"
+#include "base/text.hpp"
 #include "sys/entries.hpp"
+#include "sys/files.hpp"
 #include "sys/mounts.hpp"
 
 namespace mayfly::isolate::cgroup {
@@ -23,6 +27,73 @@ Result<Made> make(const std::string& parent, const std::string& id) {
   TRY(sys::try_lock(made.directory, made.path));
   undo.cancel();
   return made;
+}
+
+namespace {
+
+// True if a line of the file begins with what was asked for: io.max has one for each disk.
+bool says(std::string_view content, const std::string& expected) {
+  for (const std::string_view line : split(content, '\n')) {
+    if (line == expected) return true;
+  }
+  return false;
+}
+
+Error not_held(const plan::CgroupKnob& knob, const Made& made, Error error) {
+  error.action = "hold the sandbox to " + std::string(knob.file) + " " + knob.value;
+  if (error.sys_errno == ENOENT) {
+    error.hint = "the " + std::string(host::controller_name(knob.controller)) +
+                 " controller is not enabled for " + made.path;
+  } else if (error.sys_errno == ENODEV) {
+    error.hint = "the kernel limits whole disks only, and not each kind of them";
+  }
+  return error;
+}
+
+Result<void> turn(const plan::CgroupKnob& knob, const Made& made) {
+  const int directory = made.directory.get();
+  if (Result<void> set = sys::write_file_at(directory, knob.file, knob.value, made.path); !set) {
+    if (knob.optional && set.error().sys_errno == ENOENT) return {};
+    return not_held(knob, made, std::move(set).error());
+  }
+  constexpr std::size_t kMostBytes = 64 << 10;
+  std::string buffer;
+  const std::string_view content =
+      TRY(sys::read_whole_file(directory, knob.file, buffer, kMostBytes));
+  if (says(content, knob.expected)) return {};
+  return internal_error("hold the sandbox to " + std::string(knob.file) + " " + knob.value +
+                        ": the kernel made it " + shown(content.substr(0, content.find('\n'))));
+}
+
+// A cgroup below one that somebody made threaded takes no process (EOPNOTSUPP).
+Result<void> check_domain(const Made& made) {
+  std::string buffer;
+  const std::string_view type =
+      TRY(sys::read_whole_file(made.directory.get(), "cgroup.type", buffer, 256));
+  if (type.starts_with("domain\n")) return {};
+  return Error{.kind = ErrorKind::Setup,
+               .sys_errno = EOPNOTSUPP,
+               .action = "use the cgroup " + shown(made.path) + ": it is " +
+                         std::string(type.substr(0, type.find('\n'))),
+               .call = {},
+               .hint = "processes live in its parent: name another one with --cgroup-parent"};
+}
+
+}  // namespace
+
+Result<void> limit(const Made& made, const plan::CgroupLimits& limits) {
+  if (limits.knobs.empty()) return {};
+  TRY(check_domain(made));
+  for (const plan::CgroupKnob& knob : limits.knobs)
+    TRY(turn(knob, made));
+  return {};
+}
+
+std::optional<std::uint64_t> oom_kills(const Fd& directory) {
+  if (!directory) return std::nullopt;
+  std::string buffer;
+  const auto events = sys::read_whole_file(directory.get(), "memory.events", buffer, 4096);
+  return events ? number_of(*events, "oom_kill") : std::nullopt;
 }
 
 Result<void> forbid_below(const Made& made) {

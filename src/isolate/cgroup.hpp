@@ -9,10 +9,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "plan/plan.hpp"
 
 namespace mayfly::isolate::cgroup {
 
@@ -23,6 +25,13 @@ struct Made {
 
 // Makes <parent>/mayfly-<id>.
 [[nodiscard]] Result<Made> make(const std::string& parent, const std::string& id);
+
+// Sets its limits and reads them back, before anybody is in it.
+[[nodiscard]] Result<void> limit(const Made& made, const plan::CgroupLimits& limits);
+
+// How many processes the OOM killer ended in it (`oom_kill` of memory.events); nullopt: it has no
+// memory controller.
+[[nodiscard]] std::optional<std::uint64_t> oom_kills(const Fd& directory);
 
 // No further cgroup can be made in it: before anything inside could try.
 [[nodiscard]] Result<void> forbid_below(const Made& made);

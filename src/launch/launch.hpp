@@ -62,6 +62,9 @@ void settle(Sandbox& sandbox);
 // The words for a host that refuses namespaces: which setting of it does, and the remedy.
 [[nodiscard]] Error refused_namespaces(int error, const host::Surroundings& around);
 
+// The words for an OOM kill before the task was started.
+[[nodiscard]] Error memory_too_small(const plan::Plan& plan);
+
 // The words for a step that failed: "mount the overlay of /usr", with the plan's own paths.
 [[nodiscard]] Error step_error(const plan::Plan& plan, const Message& failed);
 

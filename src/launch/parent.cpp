@@ -85,7 +85,7 @@ class Launch {
     sandbox.cgroup = std::move(cgroup_.directory);
     sandbox.cgroup_path = std::exchange(cgroup_.path, {});
     sandbox.id_lock = std::move(range_.lock);
-    sandbox.undumpable = plan_.ids.range;
+    sandbox.undumpable = plan_.ids.range && shares_memory();
     return sandbox;
   }
 
@@ -114,6 +114,7 @@ class Launch {
     }
     if (!plan_.cgroup_parent.empty()) {
       cgroup_ = TRY(isolate::cgroup::make(plan_.cgroup_parent, request_.id));
+      TRY(isolate::cgroup::limit(cgroup_, plan_.cgroup));
       p_.unshare_cgroup = entry == CgroupEntry::ByMove;
     }
     return open_descriptors();
@@ -140,9 +141,7 @@ class Launch {
     clone_args args = {};
     args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
                  CLONE_NEWUTS | CLONE_PIDFD;
-#ifndef MAYFLY_SANITIZE
-    args.flags |= CLONE_VM;  // sharing our memory costs nothing; copying it costs page faults
-#endif
+    if (shares_memory()) args.flags |= CLONE_VM;
     const bool moved = entry == CgroupEntry::ByMove && cgroup_.directory;
     if (!moved) args.flags |= CLONE_NEWCGROUP;
     if (cgroup_.directory && !moved) {
@@ -165,6 +164,17 @@ class Launch {
     pidfd_ = Fd(pidfd);
     socket_child_.reset();
     return {};
+  }
+
+  // Sharing our memory costs nothing; copying it costs page faults. But the kernel's OOM killer
+  // kills everybody who shares the memory of the one that it has chosen: with a memory limit that
+  // the set-up itself could reach, that would be us.
+  [[nodiscard]] bool shares_memory() const {
+#ifdef MAYFLY_SANITIZE
+    return false;
+#else
+    return !plan_.cgroup.needed.has(host::Controller::Memory);
+#endif
   }
 
   Result<void> let_go(CgroupEntry entry) {
@@ -339,6 +349,8 @@ class Launch {
     siginfo_t info = {};
     const int answer = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
     const bool killed = answer == 0 && info.si_code == CLD_KILLED && info.si_status == SIGKILL;
+    if (killed && isolate::cgroup::oom_kills(cgroup_.directory).value_or(0) > 0)
+      return memory_too_small(plan_);
     born_dead_ = killed && !has_spoken_ && cgroup_.directory;
     return Error{.kind = ErrorKind::Setup,
                  .sys_errno = 0,

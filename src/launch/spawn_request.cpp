@@ -56,6 +56,16 @@ std::uint64_t total_size(const plan::Plan& plan) {
   return size;
 }
 
+std::vector<SpawnRlimit> limits_of(const plan::Plan& plan) {
+  std::vector<SpawnRlimit> limits;
+  for (const plan::Rlimit& limit : plan.task_rlimits) {
+    limits.push_back({.resource = static_cast<std::uint32_t>(limit.resource),
+                      .soft = limit.soft,
+                      .hard = limit.hard});
+  }
+  return limits;
+}
+
 }  // namespace
 
 Result<Fd> make_spawn_request(const plan::Plan& plan, const SpawnExtras& extras) {
@@ -77,6 +87,9 @@ Result<Fd> make_spawn_request(const plan::Plan& plan, const SpawnExtras& extras)
   header.path_offset = writer.strings(plan.program_paths);
   header.filter_count = static_cast<std::uint32_t>(filter.size());
   header.filter_offset = writer.raw(filter.data(), filter.size_bytes());
+  const std::vector<SpawnRlimit> limits = limits_of(plan);
+  header.rlimit_count = static_cast<std::uint32_t>(limits.size());
+  header.rlimit_offset = writer.raw(limits.data(), limits.size() * sizeof(SpawnRlimit));
   header.chdir_offset = writer.string(plan.chdir);
   header.umask = plan.umask;
   header.uid = plan.ids.task_uid;

@@ -252,6 +252,19 @@ Error refused_namespaces(int error, const host::Surroundings& around) {
   return refused;
 }
 
+Error memory_too_small(const plan::Plan& plan) {
+  std::string limit;
+  for (const plan::CgroupKnob& knob : plan.cgroup.knobs) {
+    if (knob.file == std::string_view("memory.max")) limit = " of " + knob.value + " bytes";
+  }
+  return Error{.kind = ErrorKind::Setup,
+               .sys_errno = ENOMEM,
+               .action = "start the task within the memory limit" + limit +
+                         ": the kernel killed the sandbox before it",
+               .call = {},
+               .hint = "raise --memory"};
+}
+
 Error step_error(const plan::Plan& plan, const Message& failed) {
   Words words = words_of(plan, failed);
   if (const std::string remedy = sys::common_remedy(failed.error); !remedy.empty()) {

@@ -1,7 +1,6 @@
 #include "plan/plan.hpp"
 
 #include <linux/capability.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <string>
@@ -11,6 +10,7 @@
 #include "plan/environment.hpp"
 #include "plan/etc_files.hpp"
 #include "plan/identity.hpp"
+#include "plan/limits.hpp"
 #include "plan/project.hpp"
 #include "plan/root_view.hpp"
 
@@ -18,26 +18,6 @@ namespace mayfly::plan {
 namespace {
 
 constexpr std::uint64_t kAllCapabilities = ~std::uint64_t{0};
-
-// True if the task's processes belong to the host's root, whom no process limit holds.
-bool is_host_root(const Ids& ids, const host::HostFacts& facts) {
-  return facts.uid == 0 && !ids.range;
-}
-
-void add_limits(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
-  plan.layer_bytes = spec.layer_bytes;
-  plan.layer_inodes = spec.layer_inodes;
-  // 1 and not 0: with 0 the kernel would still run a core_pattern that begins with '|'.
-  plan.rlimits.push_back({.resource = RLIMIT_CORE, .soft = 1, .hard = 1});
-  if (spec.pids == 0) return;
-  plan.rlimits.push_back({.resource = RLIMIT_NPROC, .soft = spec.pids, .hard = spec.pids});
-  const bool real = !is_host_root(plan.ids, facts);
-  plan.notes.push_back(
-      {.what = "pids",
-       .enforcement = real ? Enforcement::Enforced : Enforcement::NotEnforced,
-       .how = real ? "RLIMIT_NPROC " + std::to_string(spec.pids) + " in the user namespace"
-                   : "RLIMIT_NPROC does not hold for the host's root (--unsafe-ids=host)"});
-}
 
 void add_rights(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
   const bool nesting = spec.unsafe.unsafe_nesting;
@@ -71,16 +51,6 @@ void choose_filter(const spec::Spec& spec, Plan& plan) {
                                          : Refusals::Silent;
   plan.filter = nesting ? (live ? Filter::NestingLive : Filter::Nesting)
                         : (live ? Filter::Live : Filter::Default);
-}
-
-void add_cgroup(const host::HostFacts& facts, Plan& plan) {
-  const host::CgroupFacts& cgroup = facts.cgroup;
-  if (cgroup.writable) {
-    plan.cgroup_parent = cgroup.own == "/" ? cgroup.mount : cgroup.mount + cgroup.own;
-    return;
-  }
-  plan.cgroup_reason = cgroup.mount.empty() ? "no cgroup v2 tree is mounted"
-                                            : "the caller's own cgroup is not writable for it";
 }
 
 void add_group_note(const host::HostFacts& facts, Plan& plan) {
@@ -119,9 +89,8 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
   Plan plan;
   plan.ids = TRY(choose_ids(spec, facts));
   plan.hostname = spec.hostname;
-  add_limits(spec, facts, plan);
+  TRY(add_limits(spec, facts, plan));
   add_rights(spec, facts, plan);
-  add_cgroup(facts, plan);
   add_group_note(facts, plan);
 
   RootView view;

@@ -102,6 +102,28 @@ struct Rlimit {
   bool operator==(const Rlimit&) const = default;
 };
 
+// A file of the sandbox's cgroup: what is written to it before the clone, and what it must say
+// then.
+struct CgroupKnob {
+  host::Controller controller = host::Controller::Memory;
+  const char* file = "";
+  std::string value = {};
+  std::string expected = {};  // a line of it
+  bool optional = false;      // a kernel without the file has nothing to be limited
+  bool operator==(const CgroupKnob&) const = default;
+};
+
+// What a sandbox's cgroup is to be limited by, and how one that can be is come by.
+struct CgroupLimits {
+  std::vector<CgroupKnob> knobs;  // empty: the cgroup needs no controller
+  host::Controllers needed;       // theirs
+  bool move_self = false;         // we live in cgroup_parent, and must leave for a leaf below it
+  bool from_systemd = false;      // cgroup_parent is a scope that systemd will be asked for
+  bool is_named = false;          // cgroup_parent is the caller's choice
+  bool best_effort = false;       // where it fails, the task is started without
+  bool operator==(const CgroupLimits&) const = default;
+};
+
 enum class Enforcement { Enforced, Approximated, NotEnforced };
 
 // One line about how a promise or limit is kept on this host. Printed by doctor and the result.
@@ -122,19 +144,23 @@ enum class Refusals { Silent, Told, Fatal };
 struct Plan {
   Ids ids;
   std::uint64_t layer_bytes = 0, layer_inodes = 0;
+  spec::LayerKind layer = spec::LayerKind::Auto;
+  std::string layer_parent;       // where a layer on disk is made: absolute, or empty
   std::vector<MountStep> mounts;  // the first is the root: Layer or Overlay
   // What is hidden or made read-only last, when everything is in place and the ban on user
   // namespaces was written through the still writable /proc/sys.
   std::vector<MountStep> seals;
   std::string hostname;
   bool loopback = true;
-  std::vector<Rlimit> rlimits;
+  std::vector<Rlimit> rlimits;       // of everything inside, init included
+  std::vector<Rlimit> task_rlimits;  // of the task alone
   bool ban_user_namespaces = true;
   std::uint64_t keep_capabilities = 0;  // a mask of those that the task keeps (unsafe)
   int landlock_abi = 0;                 // 0: not enforced
   bool new_session_keyring = false;
   std::string cgroup_parent;  // absolute directory in which the sandbox's cgroup is made, or empty
   std::string cgroup_reason;  // why there is none
+  CgroupLimits cgroup;
   Filter filter = Filter::Default;
   Refusals refusals = Refusals::Silent;
 

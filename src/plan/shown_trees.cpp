@@ -176,7 +176,7 @@ Result<void> add_entry(const FsEntry& entry, const host::HostFacts& facts, const
     case FsKind::Tmpfs:
       step = {.kind = MountKind::Tmpfs,
               .target = target,
-              .size = entry.size > 0 ? entry.size : plan.layer_bytes,
+              .size = entry.size > 0 ? entry.size : spec::tmpfs_bytes(spec),
               .mode = entry.mode.value_or(01777),
               .make_target = true};
       break;

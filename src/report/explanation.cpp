@@ -134,10 +134,13 @@ void write_limits(JsonWriter& json, const spec::Spec& spec, const plan::Plan& pl
   }
   json.member("grace_ns", static_cast<std::int64_t>(spec.grace.count()));
   json.member("layer_bytes", plan.layer_bytes).member("layer_inodes", plan.layer_inodes);
+  json.member("layer", layer_name(plan.layer));
   json.key("rlimits").begin_object();
-  for (const plan::Rlimit& limit : plan.rlimits) {
-    json.key(rlimit_name(limit.resource)).begin_object();
-    json.member("soft", limit.soft).member("hard", limit.hard).end_object();
+  for (const auto* limits : {&plan.rlimits, &plan.task_rlimits}) {
+    for (const plan::Rlimit& limit : *limits) {
+      json.key(rlimit_name(limit.resource)).begin_object();
+      json.member("soft", limit.soft).member("hard", limit.hard).end_object();
+    }
   }
   json.end_object().end_object();
 }
@@ -160,8 +163,13 @@ void write_rights(JsonWriter& json, const plan::Plan& plan) {
 
 void write_cgroup(JsonWriter& json, const plan::Plan& plan) {
   json.key("cgroup");
-  if (!plan.cgroup_parent.empty()) {
-    json.begin_object().member("parent", plan.cgroup_parent).end_object();
+  if (!plan.cgroup_parent.empty() || plan.cgroup.from_systemd) {
+    json.begin_object().member("parent", plan.cgroup_parent);
+    json.member("from_systemd", plan.cgroup.from_systemd).key("files").begin_array();
+    for (const plan::CgroupKnob& knob : plan.cgroup.knobs) {
+      json.begin_object().member("name", knob.file).member("value", knob.value).end_object();
+    }
+    json.end_array().end_object();
   } else {
     json.null().member("cgroup_why", plan.cgroup_reason);
   }

@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <string>
 #include <string_view>
 
@@ -146,10 +148,15 @@ void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& pla
   row(text, "layer",
       bytes(plan.layer_bytes) + " and " + std::to_string(plan.layer_inodes) +
           " files at most, gone at the end");
-  for (const plan::Rlimit& limit : plan.rlimits) {
-    row(text, "",
-        rlimit_name(limit.resource) + " " + std::to_string(limit.soft) +
-            (limit.soft == limit.hard ? "" : ", at most " + std::to_string(limit.hard)));
+  const auto number = [](std::uint64_t value) {
+    return value == RLIM_INFINITY ? std::string("unlimited") : std::to_string(value);
+  };
+  for (const auto* limits : {&plan.rlimits, &plan.task_rlimits}) {
+    for (const plan::Rlimit& limit : *limits) {
+      row(text, "",
+          rlimit_name(limit.resource) + " " + number(limit.soft) +
+              (limit.soft == limit.hard ? "" : ", at most " + number(limit.hard)));
+    }
   }
 }
 
@@ -169,8 +176,9 @@ std::string explanation_text(const spec::Spec& spec, const plan::Plan& plan) {
   add_rights(text, plan);
   add_limits(text, spec, plan);
   row(text, "cgroup",
-      plan.cgroup_parent.empty() ? "none: " + plan.cgroup_reason
-                                 : "one below " + shown(plan.cgroup_parent));
+      plan.cgroup.from_systemd     ? "one in a scope that systemd will be asked for"
+      : plan.cgroup_parent.empty() ? "none: " + plan.cgroup_reason
+                                   : "one below " + shown(plan.cgroup_parent));
   add_mounts(text, plan);
   const std::string unsafe = joined(unsafe_options(spec), " ");
   if (!unsafe.empty()) text += "\nThis weakens the isolation: " + unsafe + "\n";

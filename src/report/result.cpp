@@ -68,6 +68,11 @@ void write_usage(JsonWriter& json, const supervise::Usage& usage) {
   write_measured(json, "peak_memory_bytes", usage.peak_memory_bytes);
   write_measured(json, "max_rss_bytes", usage.max_rss_bytes);
   write_measured(json, "peak_pids", usage.peak_pids);
+  write_measured(json, "read_bytes", usage.read_bytes);
+  write_measured(json, "written_bytes", usage.written_bytes);
+  write_measured(json, "oom_kills", usage.oom_kills);
+  write_measured(json, "pids_refused", usage.pids_refused);
+  write_measured(json, "cpu_throttled_ns", usage.cpu_throttled_ns);
   write_measured(json, "layer_bytes", usage.layer_bytes);
   write_measured(json, "layer_inodes", usage.layer_inodes);
   json.end_object();
@@ -129,6 +134,10 @@ std::string result_json(const Outcome& outcome) {
   }
   write_error(json, outcome.error);
   write_usage(json, outcome.usage);
+  json.key("limits_hit").begin_array();
+  for (const std::string& limit : outcome.limits_hit)
+    json.value(limit);
+  json.end_array();
   write_proof(json, outcome.proof);
   write_notes(json, outcome.notes);
   write_denials(json, outcome);

@@ -36,6 +36,18 @@ std::string_view enforcement_name(plan::Enforcement enforcement) {
   return "not_enforced";
 }
 
+std::string_view layer_name(spec::LayerKind kind) {
+  switch (kind) {
+    case spec::LayerKind::Auto:
+      return "auto";
+    case spec::LayerKind::Memory:
+      return "memory";
+    case spec::LayerKind::Disk:
+      return "disk";
+  }
+  return "";
+}
+
 std::string rlimit_name(int resource) {
   for (const Limit& limit : kLimits) {
     if (limit.resource == resource) return limit.name;

@@ -16,6 +16,7 @@ namespace mayfly::report {
 [[nodiscard]] std::string_view enforcement_name(plan::Enforcement enforcement);
 
 // "nproc" for RLIMIT_NPROC; the number for one that has no name here.
+[[nodiscard]] std::string_view layer_name(spec::LayerKind kind);
 [[nodiscard]] std::string rlimit_name(int resource);
 
 // "cap_setfcap" …; a mask with all bits is "all".

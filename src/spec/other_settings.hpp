@@ -2,14 +2,12 @@
 // isolation. Included once, by setting_table.hpp.
 #pragma once
 
-#include <climits>
-
+#include "spec/limit_settings.hpp"
 #include "spec/setters.hpp"
 #include "spec/units.hpp"
 
 namespace mayfly::spec::setters {
 
-inline constexpr const char* kLimits = "Time and limits";
 inline constexpr const char* kCalls = "System calls";
 inline constexpr const char* kReports = "Reports";
 inline constexpr const char* kUnsafe = "Unsafe: each of these weakens the isolation";
@@ -42,28 +40,6 @@ inline constexpr Setting kOtherSettings[] = {
      .man = "Go on when the process that started mayfly ends. Without this option the sandbox ends "
             "with it.",
      .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.keep_running); }},
-    {.name = "pids",
-     .argument = "N",
-     .group = kLimits,
-     .help = "most processes and threads at a time (512)",
-     .man = "The most processes and threads that may exist in the sandbox at the same time. One "
-            "more is refused with EAGAIN. The default is 512.",
-     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.pids, parse_count(v, INT_MAX)); }},
-    {.name = "layer-size",
-     .argument = "SIZE",
-     .group = kLimits,
-     .help = "most bytes that can be written (512M)",
-     .man = "How much the layer, which holds every write of the sandbox, can hold. It is memory, "
-            "and counts as such. A full layer answers ENOSPC. The default is 512M.",
-     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.layer_bytes, parse_size(v)); }},
-    {.name = "layer-inodes",
-     .argument = "N",
-     .group = kLimits,
-     .help = "most files that can be made (100000)",
-     .man = "How many files, directories and links the layer can hold. The default is 100000.",
-     .apply = [](Draft& d, Text v) -> Done {
-       return set(d.spec.layer_inodes, parse_count(v, INT64_MAX));
-     }},
 
     {.name = "seccomp-action",
      .argument = "ACTION",

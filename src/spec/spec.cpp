@@ -18,11 +18,8 @@ constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
 
 constexpr std::size_t kMostNameBytes = 64;
 constexpr std::size_t kMostLabelBytes = 1024;
-constexpr std::size_t kMostHostnameBytes = 64;  // HOST_NAME_MAX
-constexpr std::uint64_t kLeastLayerBytes = 64u << 10;
-constexpr std::uint64_t kLeastLayerInodes = 64;
+constexpr std::size_t kMostHostnameBytes = 64;    // HOST_NAME_MAX
 constexpr std::uint64_t kMostId = 4'294'967'294;  // the number above it means "no id"
-constexpr std::uint64_t kMostPids = 4u << 20;     // PID_MAX_LIMIT
 // Remedies that several messages share.
 constexpr std::string_view kNoNul = "no path, name or value can hold one";
 constexpr std::string_view kShorter = "the kernel takes no longer one: choose a shorter path";
@@ -232,27 +229,12 @@ Result<void> check_command(const Spec& spec) {
   return {};
 }
 
-Result<void> check_limits(const Spec& spec) {
+Result<void> check_times(const Spec& spec) {
   if (spec.ttl && *spec.ttl <= Nanoseconds::zero()) {
     return usage_error("use a time to live that is not above 0", "--ttl 0 means no limit");
   }
   if (spec.grace < Nanoseconds::zero()) {
     return usage_error("use a grace time below 0", "with --grace 0 there is none");
-  }
-  if (spec.pids == 0 || spec.pids > kMostPids) {
-    return refused("a limit of processes", std::to_string(spec.pids),
-                   "it is not from 1 to " + std::to_string(kMostPids),
-                   "the default is 512; a build with many processes takes some thousands");
-  }
-  // To tmpfs 0 means no limit, so that a size too small is not only useless but dangerous.
-  if (spec.layer_bytes < kLeastLayerBytes) {
-    return refused("a layer size", std::to_string(spec.layer_bytes), "the least is 64K",
-                   "without a unit it is bytes: write 64M for 64 MiB; the default is 512M");
-  }
-  if (spec.layer_inodes < kLeastLayerInodes) {
-    return refused("a limit of inodes", std::to_string(spec.layer_inodes),
-                   "the least is " + std::to_string(kLeastLayerInodes),
-                   "each file, directory and link takes one; the default is 100000");
   }
   return {};
 }
@@ -286,7 +268,13 @@ Result<void> validate(const Spec& spec) {
     TRY(check_env(rule));
   TRY(check_user(spec.user));
   TRY(check_hostname(spec.hostname));
+  TRY(check_times(spec));
   TRY(check_limits(spec));
+  if (!spec.limits.cgroup_parent.empty()) {
+    TRY(check_path("a parent cgroup", spec.limits.cgroup_parent));
+  }
+  for (const IoLimit& limit : spec.limits.io)
+    TRY(check_path("the path of --io", limit.path));
   return check_reports(spec);
 }
 

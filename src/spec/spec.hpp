@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "spec/limits.hpp"
 
 namespace mayfly::spec {
 
@@ -45,7 +46,7 @@ struct FsEntry {
   std::string source;            // on the host; empty where the kind has none
   std::string target;            // absolute, inside
   std::string data;              // File: content; Symlink: where it points
-  std::uint64_t size = 0;        // Tmpfs: bytes, 0 = the layer's size
+  std::uint64_t size = 0;        // Tmpfs: bytes, 0 = tmpfs_bytes()
   std::optional<unsigned> mode;  // File, Dir, Tmpfs: permission bits
   bool operator==(const FsEntry&) const = default;
 };
@@ -84,8 +85,6 @@ struct Spec {
   bool project_is_asked = false;  // by name: then a root other than the host's shows it, too
   std::string project_dir;        // empty: the enclosing git work tree, else the working directory
   std::vector<FsEntry> fs;
-  std::uint64_t layer_bytes = 512ull << 20;
-  std::uint64_t layer_inodes = 100'000;
 
   // the command's world
   std::vector<EnvRule> env;
@@ -96,10 +95,10 @@ struct Spec {
   StdinKind stdin_kind = StdinKind::Inherit;
   std::string stdin_file;
 
-  // limits and time
+  // time and limits
   std::optional<Nanoseconds> ttl = std::chrono::hours(1);  // nullopt: none (--ttl 0)
   Nanoseconds grace = std::chrono::seconds(2);
-  std::uint64_t pids = 512;
+  Limits limits;
 
   // system calls
   SeccompAction seccomp_action = SeccompAction::Errno;

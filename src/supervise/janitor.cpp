@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "isolate/cgroup_ground.hpp"
 #include "supervise/cgroup_end.hpp"
 #include "sys/entries.hpp"
 #include "sys/event.hpp"
@@ -77,7 +78,8 @@ struct CgroupFinding {
   Fd cgroup;         // empty: nothing
   std::string name;  // its last path component
   Force force = Force::OnlyIfEmpty;
-  std::string note;  // why it is left alone
+  std::string note;    // why it is left alone
+  std::string parent;  // where it was made, if that is known
 };
 
 CgroupFinding left_alone(std::string why) {
@@ -95,7 +97,8 @@ Result<CgroupFinding> find_cgroup(const Record& record, const std::string& mount
   const Fd top = TRY(sys::open_directory_at(AT_FDCWD, mount.c_str()));
   const std::size_t relative = mount == "/" ? 1 : mount.size() + 1;
   Result<Fd> cgroup = sys::open_directory_beneath(top, record.cgroup.c_str() + relative);
-  if (!cgroup && cgroup.error().sys_errno == ENOENT) return CgroupFinding{};
+  const std::string parent = record.cgroup.substr(0, record.cgroup.rfind('/'));
+  if (!cgroup && cgroup.error().sys_errno == ENOENT) return CgroupFinding{.parent = parent};
   if (!cgroup) return std::move(cgroup).error();
   const sys::Identity identity = TRY(sys::fstat(*cgroup, record.cgroup));
   if (record.cgroup_inode != 0 && record.cgroup_inode != identity.inode) {
@@ -104,7 +107,8 @@ Result<CgroupFinding> find_cgroup(const Record& record, const std::string& mount
   return CgroupFinding{.cgroup = std::move(*cgroup),
                        .name = name,
                        .force = record.cgroup_inode != 0 ? Force::Kill : Force::OnlyIfEmpty,
-                       .note = {}};
+                       .note = {},
+                       .parent = parent};
 }
 
 // Removes an entry that we hold the lock of. The cgroup first: as long as it is there, the record
@@ -131,6 +135,7 @@ Result<Verdict> remove_locked(const RuntimeDir& directory, const Fd& folder, con
         TRY(end_cgroup(finding.cgroup, finding.name, finding.force, request.patience_ns));
     if (!problem.empty()) return kept(std::move(problem));
   }
+  if (!finding.parent.empty()) isolate::cgroup::give_back(finding.parent, id);
   TRY(sys::unlinkat(folder, kStateFile, sys::Entry::File));
   TRY(sys::unlinkat(folder, kNewStateFile, sys::Entry::File));
   const Result<bool> removed = sys::unlinkat(directory.fd(), id.c_str(), sys::Entry::Directory);

@@ -50,6 +50,10 @@ struct Usage {
   // the child half shares its memory, and the kernel hands that peak on at execve.
   Measured max_rss_bytes;
   Measured peak_pids;
+  Measured read_bytes, written_bytes;  // by io.stat: of disks, all of them together
+  Measured oom_kills;                  // processes that the memory limit ended
+  Measured pids_refused;               // forks that pids.max refused
+  Measured cpu_throttled_ns;           // time in which cpu.max kept the tree from running
   Measured layer_bytes, layer_inodes;  // what the layer held when the last process was gone
   bool operator==(const Usage&) const = default;
 };
@@ -82,6 +86,7 @@ struct Outcome {
   std::string unclean_why;
   std::optional<Error> error;  // SetupFailed, HostUnsupported, ExecFailed, SupervisorLost
   Usage usage;
+  std::vector<std::string> limits_hit;  // "memory", "pids", …: those that were seen to be reached
   Proof proof;
   std::vector<plan::Note> notes;
   std::optional<std::vector<Denial>> denials;  // nullopt: nobody asked to be told

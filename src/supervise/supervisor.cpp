@@ -11,8 +11,10 @@
 
 #include "init/image.hpp"
 #include "isolate/cgroup.hpp"
+#include "isolate/cgroup_ground.hpp"
 #include "launch/launch.hpp"
 #include "launch/test_hooks.hpp"
+#include "plan/limits.hpp"
 #include "policy/refusals.hpp"
 #include "policy/stock.hpp"
 #include "supervise/caller.hpp"
@@ -107,6 +109,7 @@ class Run final : public WatchListener {
 
  private:
   Result<void> prepare(const std::vector<std::string>& caller_env);
+  Result<void> take_ground();
   bool cancelled_early();
   Result<void> launch();
   void watch(std::int64_t began);
@@ -124,6 +127,7 @@ class Run final : public WatchListener {
   const Caller* caller_ = nullptr;  // null: nobody is watched
   Fd signals_;
   plan::Plan plan_;
+  isolate::cgroup::Ground ground_;  // of a cgroup with limits
   Stdio stdio_;
   std::optional<RuntimeDir> directory_;
   Entry entry_;
@@ -142,17 +146,34 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
   }
   signals_ = TRY(take_signals());
   plan_ = TRY(plan::make_plan(spec_, facts_, caller_env));
-  outcome_.notes = plan_.notes;
   const launch::TestHooks hooks = launch::TestHooks::from_environment();
   stdio_ = TRY(prepare_stdio(spec_, {.pass_files = hooks.skips(launch::Step::TaskStdio),
                                      .unsafe_terminal = spec_.unsafe.unsafe_tty,
                                      .own_ids = plan_.ids.range}));
   directory_ = TRY(RuntimeDir::open(facts_.runtime_dir));
   outcome_.id = spec_.name.empty() ? TRY(random_id()) : spec_.name;
-  if (!spec_.name.empty()) {
+  // What gc could not find by itself is written down before it is there.
+  if (!spec_.name.empty() || !plan_.cgroup.knobs.empty()) {
     entry_ = TRY(Entry::claim(*directory_, record(), facts_.cgroup.mount));
   }
+  if (!plan_.cgroup.knobs.empty()) TRY(take_ground());
+  outcome_.notes = plan_.notes;
   if (spec_.ttl) ttl_ns_ = std::min<std::int64_t>(spec_.ttl->count(), kLongest);
+  return {};
+}
+
+// The cgroup that the sandbox's own is made in is made ready for its limits.
+Result<void> Run::take_ground() {
+  Result<isolate::cgroup::Ground> ground =
+      isolate::cgroup::Ground::take(plan_, facts_.cgroup, outcome_.id);
+  if (ground) {
+    ground_ = std::move(*ground);
+    return {};
+  }
+  if (!plan_.cgroup.best_effort) return std::move(ground).error();
+  plan::drop_controllers(plan_, plan_.cgroup.needed, describe(ground.error()));
+  plan_.cgroup_parent.clear();
+  plan_.cgroup_reason = "none with controllers could be had";
   return {};
 }
 
@@ -217,6 +238,8 @@ void Run::watch(std::int64_t began) {
   request.chores_at = spawned_ns_ + kChoresAfter;
   request.linger = spec_.linger;
   request.keep_running = spec_.keep_running;
+  request.plan = &plan_;
+  request.limits_memory = plan_.cgroup.needed.has(host::Controller::Memory);
   request.no_cgroup_why = plan_.cgroup_reason;
   request.early_signals = std::move(early_);
   if (denials_) request.denials = &*denials_;
@@ -258,6 +281,7 @@ void Run::conclude(End& end) {
                      .layer = &sandbox_.layer,
                      .no_cgroup_why = plan_.cgroup_reason,
                      .is_reported = spec_.status_fd >= 0 || !spec_.result_file.empty()});
+  outcome_.limits_hit = limits_hit(plan_, end, outcome_.usage);
   sandbox_.socket.reset();
   outcome_.proof.init_reaped = end.init.has_value();
   outcome_.proof.populated = std::move(end.populated);
@@ -272,6 +296,7 @@ void Run::let_go() {
   sandbox_.cgroup.reset();
   const bool removed =
       sandbox_.cgroup_path.empty() || isolate::cgroup::remove(sandbox_.cgroup_path);
+  ground_.release();
   if (removed) {
     if (entry_) entry_.remove(*directory_);
   } else if (!entry_) {

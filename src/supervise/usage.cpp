@@ -2,41 +2,21 @@
 
 #include <sys/vfs.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "sys/files.hpp"
 
 namespace mayfly::supervise {
 namespace {
 
 constexpr std::size_t kMostFileBytes = 64 << 10;
+constexpr std::uint64_t kPage = 4096;
 
 Measured unknown(std::string why) {
   return {.value = std::nullopt, .why_not = std::move(why)};
-}
-
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  return number;
-}
-
-// The value of "key value" on a line of its own; of the whole text where key is empty.
-std::optional<std::uint64_t> find_value(std::string_view text, std::string_view key) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (key.empty()) return parse_number(line);
-    if (line.starts_with(key) && line.substr(key.size()).starts_with(' ')) {
-      return parse_number(line.substr(key.size() + 1));
-    }
-  }
-  return std::nullopt;
 }
 
 // A file of the cgroup, or why it cannot be read.
@@ -47,7 +27,7 @@ struct CgroupFile {
 
   [[nodiscard]] Measured value(std::string_view key, std::uint64_t unit) const {
     if (!why_not.empty()) return unknown(why_not);
-    const std::optional<std::uint64_t> number = find_value(text, key);
+    const std::optional<std::uint64_t> number = number_of(text, key);
     if (!number) return unknown(std::string(name) + " does not say");
     return {.value = *number * unit, .why_not = {}};
   }
@@ -107,6 +87,26 @@ void measure_layer(const UsageRequest& request, Usage& usage) {
   }
 }
 
+// io.stat has a line for each disk: "8:0 rbytes=4096 wbytes=0 …". Without one nothing was moved.
+void measure_io(const UsageRequest& request, std::string& buffer, Usage& usage) {
+  const CgroupFile io = read_cgroup(request, "io.stat", buffer);
+  if (!io.why_not.empty()) {
+    usage.read_bytes = usage.written_bytes = unknown(io.why_not);
+    return;
+  }
+  const auto sum = [&](std::string_view key) {
+    std::uint64_t total = 0;
+    for (std::size_t at = io.text.find(key); at != std::string_view::npos;
+         at = io.text.find(key, at)) {
+      at += key.size();
+      total += number_of(io.text.substr(at), {}).value_or(0);
+    }
+    return Measured{.value = total, .why_not = {}};
+  };
+  usage.read_bytes = sum(" rbytes=");
+  usage.written_bytes = sum(" wbytes=");
+}
+
 }  // namespace
 
 Usage unmeasured_usage(const std::string& why) {
@@ -117,6 +117,11 @@ Usage unmeasured_usage(const std::string& why) {
           .peak_memory_bytes = none,
           .max_rss_bytes = none,
           .peak_pids = none,
+          .read_bytes = none,
+          .written_bytes = none,
+          .oom_kills = none,
+          .pids_refused = none,
+          .cpu_throttled_ns = none,
           .layer_bytes = none,
           .layer_inodes = none};
 }
@@ -140,11 +145,29 @@ Usage measure_usage(const UsageRequest& request) {
     usage.user_ns = from_init(request, end.init->usage.ru_utime);
     usage.system_ns = from_init(request, end.init->usage.ru_stime);
   }
+  usage.cpu_throttled_ns = cpu.value("throttled_usec", kMicrosecond);
   usage.peak_memory_bytes = read_cgroup(request, "memory.peak", buffer).value({}, 1);
   usage.max_rss_bytes = max_rss(end);
   usage.peak_pids = read_cgroup(request, "pids.peak", buffer).value({}, 1);
+  usage.pids_refused = read_cgroup(request, "pids.events", buffer).value("max", 1);
+  usage.oom_kills = read_cgroup(request, "memory.events", buffer).value("oom_kill", 1);
+  measure_io(request, buffer, usage);
   measure_layer(request, usage);
   return usage;
+}
+
+std::vector<std::string> limits_hit(const plan::Plan& plan, const End& end, const Usage& usage) {
+  std::vector<std::string> hit;
+  const auto happened = [](const Measured& count) { return count.value.value_or(0) > 0; };
+  if (end.reason == Reason::Ttl) hit.emplace_back("ttl");
+  if (end.reason == Reason::MemoryLimit || happened(usage.oom_kills)) hit.emplace_back("memory");
+  if (happened(usage.pids_refused)) hit.emplace_back("pids");
+  if (happened(usage.cpu_throttled_ns)) hit.emplace_back("cpus");
+  // Full at the end: what was full before and made room again is not known.
+  const bool full = usage.layer_bytes.value.value_or(0) >= plan.layer_bytes / kPage * kPage ||
+                    usage.layer_inodes.value.value_or(0) >= plan.layer_inodes;
+  if (full && plan.layer_bytes > 0) hit.emplace_back("layer");
+  return hit;
 }
 
 }  // namespace mayfly::supervise

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/fd.hpp"
 #include "supervise/outcome.hpp"
@@ -23,5 +24,9 @@ struct UsageRequest {
 [[nodiscard]] Usage unmeasured_usage(const std::string& why);
 
 [[nodiscard]] Usage measure_usage(const UsageRequest& request);
+
+// Which of its limits the sandbox was seen to reach.
+[[nodiscard]] std::vector<std::string> limits_hit(const plan::Plan& plan, const End& end,
+                                                  const Usage& usage);
 
 }  // namespace mayfly::supervise

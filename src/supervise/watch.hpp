@@ -37,6 +37,8 @@ struct WatchRequest {
   std::optional<std::int64_t> chores_at;      // when to call WatchListener::chores()
   bool linger = false;
   bool keep_running = false;            // SIGHUP is ignored
+  const plan::Plan* plan = nullptr;     // for words; set where limits_memory is
+  bool limits_memory = false;           // its cgroup has a memory limit
   std::string no_cgroup_why;            // for `populated` where the sandbox has no cgroup
   std::vector<int> early_signals = {};  // to be passed on once the task is started
   Denials* denials = nullptr;           // null: refused calls are not told
@@ -67,6 +69,7 @@ struct End {
   std::int64_t init_gone_ns = 0;           // when it was reaped
   bool main_task_ended = false;            // init reaped the main process
   Measured populated;
+  std::uint64_t oom_kills = 0;  // of memory.events, where there is a memory limit
   bool clean = true;
   std::string unclean_why;
 };
@@ -106,6 +109,7 @@ class Watch {
   Result<void> reap();
   void check_cgroup();
   Result<std::uint64_t> read_first_or_again();
+  bool was_out_of_memory();
   void judge_loss();
   void break_off(Error error);
   [[nodiscard]] bool done() const;

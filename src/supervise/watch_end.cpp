@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "isolate/cgroup.hpp"
 #include "supervise/cgroup_end.hpp"
 #include "supervise/watch.hpp"
 #include "sys/event.hpp"
@@ -98,7 +99,18 @@ void Watch::settle(Reason reason, int detail) {
   listener_.ending(reason);
 }
 
+// The kernel ends a sandbox that is out of memory as one (memory.oom.group), init included: who of
+// them is heard to die first is chance.
+bool Watch::was_out_of_memory() {
+  if (!request_.limits_memory) return false;
+  end_.oom_kills = isolate::cgroup::oom_kills(request_.sandbox->cgroup).value_or(0);
+  return end_.oom_kills > 0;
+}
+
 void Watch::settle_exit(const Message& message) {
+  if (message.index != CLD_EXITED && message.value == SIGKILL && was_out_of_memory()) {
+    return settle(Reason::MemoryLimit, 0);
+  }
   const auto detail = static_cast<int>(message.value);
   settle(message.index == CLD_EXITED ? Reason::Exited : Reason::Signaled, detail);
 }
@@ -224,6 +236,11 @@ void Watch::unclean(std::string why) {
 // stopped; the set-up deadline) or somebody outside killed it.
 void Watch::judge_loss() {
   const bool exited = end_.init && end_.init->code == CLD_EXITED;
+  if (!exited && was_out_of_memory()) {
+    if (end_.started) return settle(Reason::MemoryLimit, 0);
+    end_.error = launch::memory_too_small(*request_.plan);
+    return settle(Reason::SetupFailed, 0);
+  }
   const bool by_deadline = exited && end_.init->status == launch::kInitDeadline;
   if (by_deadline && end_.started) return settle(Reason::Ttl, 0);
   end_.error = by_deadline ? too_slow() : loss(end_);

@@ -88,6 +88,13 @@ void stop_self() {
   ::kill(::getpid(), SIGSTOP);
 }
 
+std::optional<std::uint64_t> hard_limit(int resource) {
+  rlimit64 now = {};
+  const bool known = ::prlimit64(0, static_cast<__rlimit_resource>(resource), nullptr, &now) == 0;
+  return known && now.rlim_max != RLIM64_INFINITY ? std::optional<std::uint64_t>(now.rlim_max)
+                                                  : std::nullopt;
+}
+
 Result<void> getrandom(std::span<std::byte> bytes) {
   // Up to 256 bytes come whole or not at all.
   if (::getrandom(bytes.data(), bytes.size(), 0) >= 0) return {};

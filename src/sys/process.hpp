@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -43,6 +44,9 @@ enum class Disposition { Default, Ignore };
 
 // Stops the calling process, as Ctrl-Z would; returns once it was continued.
 void stop_self();
+
+// The calling process's own hard limit (RLIMIT_…); nullopt: none.
+[[nodiscard]] std::optional<std::uint64_t> hard_limit(int resource);
 
 [[nodiscard]] Result<void> getrandom(std::span<std::byte> bytes);
 

@@ -35,6 +35,7 @@ Outcome full_outcome() {
   outcome.id = "abc";
   outcome.name = "build";
   outcome.labels = {{"job", "17"}};
+  outcome.limits_hit = {"memory"};
   return outcome;
 }
 
@@ -68,9 +69,9 @@ TEST_CASE("result: the documented members, whatever the end") {
   const json full = json::parse(report::result_json(full_outcome()));
   const json bare = json::parse(report::result_json(failed));
   const std::vector<std::string> members = {
-      "clean",  "code",    "denials",     "denials_why", "error", "ev",
-      "id",     "labels",  "name",        "notes",       "proof", "reason",
-      "signal", "started", "unclean_why", "usage",       "v"};
+      "clean",  "code",   "denials",    "denials_why", "error", "ev",
+      "id",     "labels", "limits_hit", "name",        "notes", "proof",
+      "reason", "signal", "started",    "unclean_why", "usage", "v"};
   CHECK(keys(full) == members);
   CHECK(keys(bare) == members);
 
@@ -93,6 +94,8 @@ TEST_CASE("result: the documented members, whatever the end") {
         json::array({{{"what", "pids"}, {"enforcement", "approximated"}, {"how", "x"}}}));
   CHECK(full["labels"] == json{{"job", "17"}});
 
+  CHECK(full["limits_hit"] == json::array({"memory"}));
+  CHECK(bare["limits_hit"] == json::array());
   CHECK(bare["reason"] == "setup_failed");
   CHECK(bare["signal"].is_null());
   CHECK(bare["started"] == false);
@@ -104,7 +107,8 @@ TEST_CASE("result: the documented members, whatever the end") {
                               {"errno_name", "EPERM"},
                               {"hint", "see doctor"}});
   for (const char* usage : {"wall_ns", "user_ns", "system_ns", "peak_memory_bytes", "max_rss_bytes",
-                            "peak_pids", "layer_bytes", "layer_inodes"}) {
+                            "peak_pids", "read_bytes", "written_bytes", "oom_kills", "pids_refused",
+                            "cpu_throttled_ns", "layer_bytes", "layer_inodes"}) {
     CAPTURE(usage);
     CHECK(bare["usage"].at(usage).is_null());
   }
