@@ -98,4 +98,13 @@ std::optional<std::uint64_t> number_of(std::string_view text, std::string_view k
   return std::nullopt;
 }
 
+std::string time_text(std::uint64_t nanoseconds) {
+  const auto two = [](std::uint64_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  const std::uint64_t tenths = nanoseconds / 100'000'000;
+  const std::uint64_t seconds = tenths / 10;
+  if (seconds < 60) return std::to_string(seconds) + "." + std::to_string(tenths % 10) + "s";
+  if (seconds < 3600) return std::to_string(seconds / 60) + "m" + two(seconds % 60) + "s";
+  return std::to_string(seconds / 3600) + "h" + two(seconds / 60 % 60) + "m";
+}
+
 }  // namespace mayfly

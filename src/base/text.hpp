@@ -27,6 +27,9 @@ namespace mayfly {
 // An absolute path without "//", "/./" and a trailing slash, ".." resolved as text; "/" stays "/".
 [[nodiscard]] std::string normal_path(std::string_view absolute);
 
+// A time as people read it: "12.3s", "4m05s", "1h02m".
+[[nodiscard]] std::string time_text(std::uint64_t nanoseconds);
+
 // True if `path` is `base` or lies below it. Both normal and absolute.
 [[nodiscard]] bool is_within(std::string_view path, std::string_view base);
 

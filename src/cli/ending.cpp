@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
 #include "cli/say.hpp"
 
 namespace mayfly::cli {
@@ -56,15 +57,6 @@ std::string ending_text(const Outcome& outcome) {
   std::string text = denials_text(outcome) + main_line(outcome);
   if (!outcome.clean) text += "mayfly: not a clean end: " + outcome.unclean_why + "\n";
   return text;
-}
-
-std::string time_text(std::uint64_t nanoseconds) {
-  const auto two = [](std::uint64_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
-  const std::uint64_t tenths = nanoseconds / 100'000'000;
-  const std::uint64_t seconds = tenths / 10;
-  if (seconds < 60) return std::to_string(seconds) + "." + std::to_string(tenths % 10) + "s";
-  if (seconds < 3600) return std::to_string(seconds / 60) + "m" + two(seconds % 60) + "s";
-  return std::to_string(seconds / 3600) + "h" + two(seconds / 60 % 60) + "m";
 }
 
 }  // namespace mayfly::cli

@@ -1,5 +1,7 @@
 #include "cli/gather.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -82,6 +84,11 @@ Result<void> look_at_stdin(const spec::Spec& spec) {
   if (spec.stdin_kind != spec::StdinKind::File) return {};
   TRY(host::inspect_source(spec.stdin_file, "--stdin"));
   return {};
+}
+
+void look_at_terminal(const spec::Spec& spec, host::HostFacts& facts) {
+  if (spec.tty != spec::TtyMode::Auto || spec.stdin_kind != spec::StdinKind::Inherit) return;
+  facts.on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
 }
 
 Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
@@ -168,6 +175,7 @@ Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& workin
   TRY(look_at_root(spec, facts));
   TRY(look_at_project(spec, facts));
   TRY(look_at_stdin(spec));
+  look_at_terminal(spec, facts);
   TRY(look_at_entries(spec, facts));
   TRY(look_at_trees(spec, facts));
   TRY(look_at_limits(spec, facts));

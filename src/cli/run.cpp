@@ -50,6 +50,9 @@ class Explainer final : public supervise::Observer {
   void started(int pid_inside) override { next_.started(pid_inside); }
   void denied(const supervise::Denial& denial) override { next_.denied(denial); }
   void ending(supervise::Reason reason) override { next_.ending(reason); }
+  void answered(const supervise::ControlAnswer& answer) override { next_.answered(answer); }
+  [[nodiscard]] int backlog() const override { return next_.backlog(); }
+  void write_backlog() override { next_.write_backlog(); }
   void ended(const Outcome& outcome) override {
     if (outcome.reason != supervise::Reason::ExecFailed) return next_.ended(outcome);
     next_.ended(explained(request_, outcome));

@@ -120,6 +120,7 @@ struct HostFacts {
   std::uint64_t stack_bytes = 8u << 20;  // RLIMIT_STACK, soft: bounds argv and the environment
   int landlock_abi = 0;                  // 0: none
   CgroupFacts cgroup;
+  bool on_terminal = false;         // stdin and stdout are terminals; looked at where it matters
   std::vector<SourceFact> sources;  // what the request's entries point to, by inspect_source()
   std::vector<TreeFact> trees;      // those with mounts below, by look_at_tree()
   std::string runtime_dir;          // where the registry lives (DESIGN 11)

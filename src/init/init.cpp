@@ -56,6 +56,7 @@ class Init {
   void signal(const Message& message) noexcept;
   void conclude_start() noexcept;
   void reap() noexcept;
+  void tell_stop() noexcept;
   void finish_lingering() noexcept;
   void bury(const siginfo_t& dead) noexcept;
 
@@ -66,6 +67,9 @@ class Init {
   bool lingers_ = false;
   bool main_ended_ = false;
   bool has_more_dead_ = false;  // reap() stopped before the last
+  bool tells_stops_ = false;    // of the main task
+  bool may_tell_ = false;       // … and no stop was told since the last signal
+  std::uint32_t last_signal_ = 0;
   Start start_;
 };
 
@@ -175,7 +179,11 @@ void Init::spawn(const Received& received) noexcept {
     has_filter_ = true;
     filter = Start::Filter::Inherited;
   }
-  if (slot == kMainSlot) lingers_ = (header.flags & launch::kLinger) != 0;
+  if (slot == kMainSlot) {
+    lingers_ = (header.flags & launch::kLinger) != 0;
+    tells_stops_ = (header.flags & launch::kForegroundJob) != 0;
+    may_tell_ = tells_stops_;
+  }
   if (start_.begin(filter))
     pids_[slot] = start_.pid();
   else if (slot == kMainSlot)
@@ -200,6 +208,10 @@ void Init::load_filter(bool asks) noexcept {
 void Init::signal(const Message& message) noexcept {
   if (message.slot >= kMostSlots) refuse("slot");
   if (message.value < 1 || message.value > kMostSignals) refuse("signal");
+  if (message.slot == kMainSlot) {
+    may_tell_ = tells_stops_;
+    last_signal_ = message.index;
+  }
   const int pid = pids_[message.slot];
   if (pid == 0) return;
   // No such group: the child has not come to setsid yet.
@@ -219,6 +231,7 @@ void Init::conclude_start() noexcept {
 void Init::reap() noexcept {
   signalfd_siginfo told;
   call(__NR_read, child_signals_, arg(&told), sizeof told);
+  if (may_tell_) tell_stop();
   for (int i = 0; i < kMostReaped; ++i) {
     siginfo_t dead;
     dead.si_pid = 0;
@@ -229,6 +242,23 @@ void Init::reap() noexcept {
     if (!has_more_dead_) return;
     bury(dead);
   }
+}
+
+// Told once and not again before a signal came, which is what the supervisor answers with: a task
+// that stops and continues without end must not fill the socket.
+void Init::tell_stop() noexcept {
+  const int pid = pids_[kMainSlot];
+  if (pid == 0) return;
+  siginfo_t stopped;
+  stopped.si_pid = 0;
+  const long result = call(__NR_waitid, P_PID, pid, arg(&stopped), WSTOPPED | WNOHANG);
+  if (result < 0 || stopped.si_pid == 0) return;
+  may_tell_ = false;
+  Message message;
+  message.kind = Kind::Stopped;
+  message.index = last_signal_;
+  message.value = stopped.si_status;
+  send(message);
 }
 
 void Init::finish_lingering() noexcept {

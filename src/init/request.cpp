@@ -10,7 +10,8 @@ namespace {
 using launch::SpawnHeader;
 
 constexpr std::uint32_t kKnownFlags = launch::kSetIds | launch::kInitFilter | launch::kLinger |
-                                      launch::kControllingTty | launch::kTellRefusals;
+                                      launch::kControllingTty | launch::kTellRefusals |
+                                      launch::kForegroundJob;
 constexpr std::uint32_t kNoId = 0xFFFF'FFFF;  // setresuid takes it for "leave it as it is"
 
 // Offsets and counts have 32 bits, so that no sum or product here can wrap in 64.

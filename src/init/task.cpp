@@ -34,11 +34,16 @@ long reset_signals(std::uint64_t ignored) noexcept {
   return set_blocked_signals(0);  // init blocks SIGCHLD
 }
 
+bool is_foreground_job(const Job& job) noexcept {
+  return (job.request.header().flags & launch::kForegroundJob) != 0;
+}
+
 long new_session(Job& job) noexcept {
   // No action is a handler: those ended with the execve of init. Some may be to ignore.
   if (const long error = reset_signals(job.request.header().ignored_signals); error < 0)
     return error;
   call(__NR_umask, job.request.header().umask);
+  if (is_foreground_job(job)) return call(__NR_setpgid, 0, 0);
   const long session = call(__NR_setsid);
   return session < 0 ? session : 0;
 }
@@ -54,7 +59,17 @@ long take_stdio(Job& job) noexcept {
   return call(__NR_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
+// Whoever is not yet in the foreground is stopped by SIGTTOU for asking, unless that is blocked.
+long come_to_foreground() noexcept {
+  const int group = static_cast<int>(call(__NR_getpid));
+  set_blocked_signals(1ULL << (SIGTTOU - 1));
+  const long error = call(__NR_ioctl, 0, TIOCSPGRP, arg(&group));
+  set_blocked_signals(0);
+  return error;
+}
+
 long take_terminal(Job& job) noexcept {
+  if (is_foreground_job(job)) return come_to_foreground();
   if ((job.request.header().flags & launch::kControllingTty) == 0) return 0;
   return call(__NR_ioctl, 0, TIOCSCTTY, 0);
 }

@@ -17,6 +17,7 @@ using isolate::fault_of;
 namespace {
 
 constexpr int kExitCode = 125;
+constexpr unsigned kMostSent = 4;  // descriptors with one message
 
 // The child half, its steps in order. Any failure is told once, as {step, index, errno}: the parent
 // owns the plan, so the parent owns the words.
@@ -54,6 +55,9 @@ class ChildHalf {
     step(Step::Seal, [&] { return isolate::mounts::seal(p_.mounts, root_); });
     step(Step::PivotRoot, [&] { return isolate::root::enter(root_); });
     step(Step::Marker, [&] { return isolate::root::check_marker(root_); });
+    if (p_.terminal.wanted) {
+      step(Step::Terminal, [&] { return isolate::terminal::enter(p_.terminal, &terminal_); });
+    }
     step(Step::Ready, [&] { return send_ready(); });
 
     step(Step::Rlimit, [&] { return isolate::rights::set_rlimits(*p_.rlimits); });
@@ -83,24 +87,26 @@ class ChildHalf {
     message.index = fault.index;
     message.error = fault.error;
     // It may have moved to its place for init already.
-    if (send(socket, &message, -1) < 0) send(kInitSocket, &message, -1);
+    if (send(socket, &message, nullptr, 0) < 0) send(kInitSocket, &message, nullptr, 0);
     raw::exit_group(kExitCode);
   }
 
-  static long send(int socket, Message* message, int descriptor) noexcept {
+  static long send(int socket, Message* message, const int* descriptors, unsigned count) noexcept {
     iovec data = {.iov_base = message, .iov_len = sizeof *message};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostSent * sizeof(int))] = {};
     msghdr header = {};
     header.msg_iov = &data;
     header.msg_iovlen = 1;
-    if (descriptor >= 0) {
+    if (count > 0) {
       header.msg_control = control;
-      header.msg_controllen = sizeof control;
+      header.msg_controllen = CMSG_SPACE(count * sizeof(int));
       cmsghdr* rights = CMSG_FIRSTHDR(&header);
       rights->cmsg_level = SOL_SOCKET;
       rights->cmsg_type = SCM_RIGHTS;
-      rights->cmsg_len = CMSG_LEN(sizeof(int));
-      *reinterpret_cast<int*>(CMSG_DATA(rights)) = descriptor;
+      rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+      int* const numbers = reinterpret_cast<int*>(CMSG_DATA(rights));
+      for (unsigned i = 0; i < count; ++i)
+        numbers[i] = descriptors[i];
     }
     return raw::sendmsg(socket, &header, MSG_NOSIGNAL);
   }
@@ -144,7 +150,7 @@ class ChildHalf {
     if (Fault fault = isolate::net::open_socket(&socket)) return fault;
     Message message;
     message.kind = Kind::Network;
-    const Fault fault = fault_of(send(socket_, &message, socket));
+    const Fault fault = fault_of(send(socket_, &message, &socket, 1));
     raw::close(socket);
     return fault;
   }
@@ -152,8 +158,20 @@ class ChildHalf {
   Fault send_ready() noexcept {
     Message message;
     message.kind = Kind::Ready;
-    const Fault fault = fault_of(send(socket_, &message, layer_));
-    raw::close(layer_);
+    int descriptors[kMostSent] = {layer_};
+    unsigned count = 1;
+    if (p_.terminal.wanted) {
+      descriptors[count++] = terminal_.master;
+      descriptors[count++] = terminal_.slave;
+    }
+    if (p_.hand_out_proc) {
+      const long proc = raw::openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+      if (proc < 0) return fault_of(proc);
+      descriptors[count++] = static_cast<int>(proc);
+    }
+    const Fault fault = fault_of(send(socket_, &message, descriptors, count));
+    for (unsigned i = 0; i < count; ++i)
+      raw::close(descriptors[i]);
     raw::close(root_);
     return fault;
   }
@@ -172,6 +190,7 @@ class ChildHalf {
   int layer_ = -1;
   int root_ = -1;
   int init_image_ = -1;
+  isolate::terminal::Ends terminal_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "isolate/layer.hpp"
 #include "isolate/mounts.hpp"
 #include "isolate/rights.hpp"
+#include "isolate/terminal.hpp"
 #include "isolate/user_ns.hpp"
 #include "launch/test_hooks.hpp"
 #include "plan/plan.hpp"
@@ -27,6 +28,8 @@ struct Prepared {
   isolate::user_ns::Prepared user_ns;
   isolate::layer::Prepared layer;
   isolate::mounts::Prepared mounts;
+  isolate::terminal::Prepared terminal;
+  bool hand_out_proc = false;
   const char* hostname = "";
   std::size_t hostname_size = 0;
   const std::vector<plan::Rlimit>* rlimits = nullptr;

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
+#include <termios.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,7 +28,9 @@ struct Sandbox {
   Fd init_pidfd;
   Fd socket;  // SEQPACKET to init, non-blocking
   Fd layer;   // root directory of the layer's tmpfs (O_DIRECTORY), for the walk and usage
-  Fd cgroup;  // the sandbox's cgroup directory, if it has one
+  Fd terminal_master, terminal_slave;  // of the task's terminal, where the plan has one
+  Fd proc;                             // its /proc, where the plan asks for it
+  Fd cgroup;                           // the sandbox's cgroup directory, if it has one
   std::string cgroup_path;
   Fd id_lock;  // holds the throwaway id range as long as it is open
   // What the child half reads until it executes init: ours alone again after settle().
@@ -33,9 +38,17 @@ struct Sandbox {
   bool undumpable = false;  // an id change of the child made us so, since it is one memory
 };
 
-// Descriptors of the task, already checked (DESIGN 6). Borrowed.
+// Descriptors of the task, already checked (DESIGN 6). Borrowed. kOwnTerminal: the slave of the
+// terminal that the plan has.
+inline constexpr int kOwnTerminal = -1;
 struct TaskStdio {
   int in = 0, out = 1, err = 2;
+};
+
+// How the task's terminal is before the task starts.
+struct TerminalLook {
+  std::optional<termios> modes;  // empty: as the kernel makes it
+  winsize size{};
 };
 
 // Everything that a start needs beside the plan.
@@ -45,6 +58,7 @@ struct StartRequest {
   std::span<const std::byte> init_image;  // the init program, executed from a sealed memfd
   std::span<const sock_filter> filter;    // the task's seccomp program
   TaskStdio stdio;
+  TerminalLook terminal;         // where the plan has one
   std::int64_t deadline_ns = 0;  // init's own key, from the receipt of the request; 0: none
   const host::HostFacts* facts = nullptr;  // to say why the host refuses a sandbox; may be null
 };

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -75,13 +76,12 @@ class Launch {
     // Now the child mounts, and what takes time and is not needed before is done here.
     if (cgroup_.directory) TRY(isolate::cgroup::forbid_below(cgroup_));
     const std::uint64_t ignored = ignored_signals();
-    Fd layer = TRY(wait_for_ready());
-    TRY(send_spawn(ignored));
-    Sandbox sandbox;
+    Sandbox sandbox = TRY(wait_for_ready());
+    TRY(prepare_terminal(sandbox));
+    TRY(send_spawn(ignored, sandbox.terminal_slave));
     sandbox.init_pid = std::exchange(pid_, 0);
     sandbox.init_pidfd = std::move(pidfd_);
     sandbox.socket = std::move(socket_);
-    sandbox.layer = std::move(layer);
     sandbox.cgroup = std::move(cgroup_.directory);
     sandbox.cgroup_path = std::exchange(cgroup_.path, {});
     sandbox.id_lock = std::move(range_.lock);
@@ -100,6 +100,8 @@ class Launch {
     p_.landlock = isolate::landlock::prepare(plan_.landlock_abi);
     p_.hooks = TestHooks::from_environment();
     p_.user_ns = {.change = plan_.ids.range, .drop_groups = !plan_.ids.deny_setgroups};
+    p_.terminal = {.wanted = plan_.terminal, .uid = plan_.ids.task_uid, .gid = plan_.ids.task_gid};
+    p_.hand_out_proc = plan_.watch_processes;
     p_.hostname = plan_.hostname.c_str();
     p_.hostname_size = plan_.hostname.size();
     p_.rlimits = &plan_.rlimits;
@@ -207,14 +209,38 @@ class Launch {
   Result<void> bring_up_loopback() {
     if (p_.hooks.skips(Step::Loopback)) return {};
     const Received received = TRY(expect(Kind::Network));
-    const int error = isolate::net::loopback_up(received.descriptor.get());
+    const int error = isolate::net::loopback_up(received.descriptors[0].get());
     if (error == 0) return {};
     return step_error(plan_, Message{.step = Step::Loopback, .error = error});
   }
 
-  Result<Fd> wait_for_ready() {
+  // What the child half has made for us.
+  Result<Sandbox> wait_for_ready() {
     Received received = TRY(expect(Kind::Ready));
-    return std::move(received.descriptor);
+    Sandbox sandbox;
+    auto next = received.descriptors.begin();
+    sandbox.layer = std::move(*next++);
+    if (plan_.terminal) {
+      sandbox.terminal_master = std::move(*next++);
+      sandbox.terminal_slave = std::move(*next++);
+    }
+    if (plan_.watch_processes) sandbox.proc = std::move(*next++);
+    const bool complete = !plan_.terminal || (sandbox.terminal_master && sandbox.terminal_slave);
+    if (complete && (!plan_.watch_processes || sandbox.proc)) return sandbox;
+    return internal_error("start the sandbox: a descriptor is missing");
+  }
+
+  Result<void> prepare_terminal(const Sandbox& sandbox) {
+    if (!plan_.terminal) return {};
+    const int slave = sandbox.terminal_slave.get();
+    const TerminalLook& look = request_.terminal;
+    if (look.modes && ::tcsetattr(slave, TCSANOW, &*look.modes) != 0) {
+      return sys::errno_error("set the modes of the task's terminal", "tcsetattr");
+    }
+    if (::ioctl(slave, TIOCSWINSZ, &look.size) != 0) {
+      return sys::errno_error("set the size of the task's terminal", "ioctl(TIOCSWINSZ)");
+    }
+    return {};
   }
 
   // Those that the child has inherited ignored, as execve leaves them: from our caller, and SIGPIPE
@@ -230,27 +256,29 @@ class Launch {
     return mask;
   }
 
-  Result<void> send_spawn(std::uint64_t ignored_signals) {
+  Result<void> send_spawn(std::uint64_t ignored_signals, const Fd& terminal) {
     const std::span<const sock_filter> filter =
         p_.hooks.skips(Step::InitFilter) ? std::span<const sock_filter>() : request_.filter;
     const std::int64_t deadline_ns = p_.hooks.skips(Step::InitDeadline) ? 0 : request_.deadline_ns;
     const Fd spawn = TRY(make_spawn_request(
         plan_, {.filter = filter, .deadline_ns = deadline_ns, .ignored_signals = ignored_signals}));
-    const int descriptors[] = {spawn.get(), request_.stdio.in, request_.stdio.out,
-                               request_.stdio.err};
+    const auto chosen = [&](int fd) { return fd == kOwnTerminal ? terminal.get() : fd; };
+    const TaskStdio& stdio = request_.stdio;
+    const int descriptors[] = {spawn.get(), chosen(stdio.in), chosen(stdio.out), chosen(stdio.err)};
     return send(Message{.kind = Kind::Spawn}, descriptors);
   }
 
+  static constexpr std::size_t kMostReceived = 4;
   struct Received {
     Message message;
-    Fd descriptor;
+    std::array<Fd, kMostReceived> descriptors;
   };
 
   Result<Received> expect(Kind kind) {
     Received received = TRY(receive());
     if (received.message.kind == Kind::Failed) return step_error(plan_, received.message);
     const bool with_descriptor = kind == Kind::Network || kind == Kind::Ready;
-    if (received.message.kind != kind || (with_descriptor && !received.descriptor)) {
+    if (received.message.kind != kind || (with_descriptor && !received.descriptors[0])) {
       return internal_error("start the sandbox: unexpected message");
     }
     return received;
@@ -275,7 +303,7 @@ class Launch {
     if ((watched[0].revents & POLLIN) == 0) return death();
     Received received;
     iovec data = {.iov_base = &received.message, .iov_len = sizeof received.message};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostReceived * sizeof(int))];
     msghdr header = {};
     header.msg_iov = &data;
     header.msg_iovlen = 1;
@@ -289,7 +317,10 @@ class Launch {
     }
     const cmsghdr* rights = CMSG_FIRSTHDR(&header);
     if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
-      received.descriptor = Fd(*reinterpret_cast<const int*>(CMSG_DATA(rights)));
+      const auto* numbers = reinterpret_cast<const int*>(CMSG_DATA(rights));
+      const std::size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (std::size_t i = 0; i < count && i < kMostReceived; ++i)
+        received.descriptors[i] = Fd(numbers[i]);
     }
     // End of file says that exec closed the socket or that the child died: the pidfd knows.
     if (size != static_cast<ssize_t>(sizeof received.message)) return death();

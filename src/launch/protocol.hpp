@@ -30,6 +30,7 @@ enum class Step : std::uint32_t {
   Seal,
   PivotRoot,
   Marker,
+  Terminal,
   Ready,
   Hostname,
   Loopback,
@@ -66,7 +67,8 @@ enum class Kind : std::uint32_t {
   Network,
   // parent → child half: the lower trees are id-mapped, mount them. Carries init's image
   Image,
-  // child half → parent; carries one descriptor: the root directory of the layer
+  // child half → parent; carries the root directory of the layer; then, where the plan has a
+  // terminal, its master and slave; then, where the plan asks for it, the sandbox's /proc
   Ready,
   // child half or init → supervisor: step, index, error. The sender exits after it. Where init
   // refuses a request (Step::InitRequest), text = the field that is wrong.
@@ -90,7 +92,11 @@ enum class Kind : std::uint32_t {
   // init → supervisor, before Started, if the first Spawn asked for it (kTellRefusals). Carries the
   // listener of the filter.
   Listener,
-  // supervisor → init: value = signal number for the process group of the task in slot
+  // init → supervisor: the main task was stopped by the signal in value. index = that of the last
+  // Signal. Only for a foreground job, and not again before the next Signal.
+  Stopped,
+  // supervisor → init: value = signal number for the process group of the task in slot. index = a
+  // number that Stopped repeats
   Signal,
   // supervisor → init: value = nanoseconds from now until init's own key turns. 0: never
   Deadline,
@@ -162,8 +168,9 @@ enum SpawnFlag : std::uint32_t {
   kSetIds = 1,      // setgroups([]), setresgid, setresuid before exec (a range is mapped)
   kInitFilter = 2,  // the filter allows init's own calls: init loads it once and all tasks inherit
   kLinger = 4,      // after the main process ended wait for all others, then send Drained
-  kTellRefusals = 16,   // with kInitFilter: the filter asks a listener, which is sent to us
   kControllingTty = 8,  // stdin is a terminal of the sandbox's own devpts: make it the controlling
+  kTellRefusals = 16,   // with kInitFilter: the filter asks a listener, which is sent to us
+  kForegroundJob = 32,  // stdin is the terminal of init's session: the task is its foreground job
 };
 
 // The most that one request may hold: argv and environment are bounded by the kernel to 6 MiB.

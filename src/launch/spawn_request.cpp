@@ -100,6 +100,7 @@ Result<Fd> make_spawn_request(const plan::Plan& plan, const SpawnExtras& extras)
   if (!filter.empty() && plan.refusals != plan::Refusals::Silent) header.flags |= kTellRefusals;
   if (plan.ids.range) header.flags |= kSetIds;
   if (plan.linger) header.flags |= kLinger;
+  if (plan.terminal) header.flags |= kForegroundJob;
   header.keep_capabilities = plan.keep_capabilities;
   return sys::sealed_memfd("mayfly-spawn", writer.finish(header), sys::Executable::No);
 }

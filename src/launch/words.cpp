@@ -160,6 +160,12 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
       return {.action = "enter the new root", .call = "pivot_root(\".\", \".\")", .hint = {}};
     case Step::Marker:
       return {.action = "prove that the new root was entered", .call = "statx(\"/\")", .hint = {}};
+    case Step::Terminal:
+      return {.action = "make a terminal of the sandbox's own",
+              .call = "open(/dev/pts/ptmx)",
+              .hint = failed.error == ENOSPC
+                          ? "all ptys of this host are in use: sysctl kernel.pty.max"
+                          : "--tty no runs the command without one"};
     case Step::Ready:
       return {.action = "hand the layer over to the supervisor", .call = "sendmsg", .hint = {}};
     case Step::Hostname:

@@ -65,6 +65,13 @@ void add_group_note(const host::HostFacts& facts, Plan& plan) {
        .how = "an ordinary caller's supplementary groups cannot be dropped: " + list});
 }
 
+// A terminal of its own: asked for, or in the place of the caller's, which the task never holds.
+bool has_terminal(const spec::Spec& spec, const host::HostFacts& facts) {
+  if (spec.tty != spec::TtyMode::Auto) return spec.tty == spec::TtyMode::Yes;
+  return facts.on_terminal && spec.stdin_kind == spec::StdinKind::Inherit && !spec.progress &&
+         !spec.unsafe.unsafe_tty;
+}
+
 // Directories that the sandbox shows under the path they have on the host.
 std::vector<std::string> same_paths(const spec::Spec& spec, const host::HostFacts& facts,
                                     const std::string& project) {
@@ -83,6 +90,20 @@ std::vector<std::string> same_paths(const spec::Spec& spec, const host::HostFact
 
 }  // namespace
 
+void choose_meter(const spec::Spec& spec, Plan& plan) {
+  const bool has_cgroup = !plan.cgroup_parent.empty();
+  plan.watch_processes = (spec.cpu_time || spec.progress) && !has_cgroup;
+  std::erase_if(plan.notes, [](const Note& note) { return note.what == "cpu-time"; });
+  if (!spec.cpu_time) return;
+  plan.notes.push_back(
+      {.what = "cpu-time",
+       .enforcement = has_cgroup ? Enforcement::Enforced : Enforcement::Approximated,
+       .how = has_cgroup ? "cpu.stat of the sandbox's cgroup"
+                         : "the times of its processes, without the last moments of those whose "
+                           "parent does not wait for them; no cgroup: " +
+                               plan.cgroup_reason});
+}
+
 Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
                        const std::vector<std::string>& caller_env) {
   TRY(spec::validate(spec));
@@ -91,6 +112,7 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
   plan.hostname = spec.hostname;
   TRY(add_limits(spec, facts, plan));
   add_rights(spec, facts, plan);
+  choose_meter(spec, plan);
   add_group_note(facts, plan);
 
   RootView view;
@@ -107,7 +129,9 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
   choose_filter(spec, plan);
 
   plan.argv = spec.argv;
-  plan.env = TRY(task_environment(spec, plan.ids, caller_env, Terminal::None));
+  plan.terminal = has_terminal(spec, facts);
+  plan.env = TRY(task_environment(spec, plan.ids, caller_env,
+                                  plan.terminal ? Terminal::Present : Terminal::None));
   plan.chdir = TRY(start_dir(spec, facts, plan.ids, same_paths(spec, facts, view.project)));
   plan.program_paths = program_paths(spec.argv.front(), plan.env, plan.chdir);
   plan.umask = spec.umask;

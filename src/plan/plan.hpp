@@ -170,10 +170,16 @@ struct Plan {
   std::string chdir;                       // absolute, inside
   unsigned umask = 022;
   bool linger = false;
+  bool terminal = false;         // the task gets a pty of the sandbox's own devpts
+  bool watch_processes = false;  // the supervisor gets the sandbox's /proc: no cgroup tells it
   std::vector<Note> notes;
 
   bool operator==(const Plan&) const = default;
 };
+
+// How the time of the whole tree is known, for --cpu-time and --progress: by the cgroup, if the
+// plan has one. Again where that turned out not to be had.
+void choose_meter(const spec::Spec& spec, Plan& plan);
 
 [[nodiscard]] Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
                                      const std::vector<std::string>& caller_env);

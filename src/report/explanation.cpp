@@ -125,10 +125,25 @@ void write_ids(JsonWriter& json, const plan::Ids& ids) {
   json.member("supplementary_groups", ids.deny_setgroups ? "kept" : "dropped").end_object();
 }
 
+void write_time(JsonWriter& json, std::string_view key,
+                const std::optional<spec::Nanoseconds>& time) {
+  json.key(key);
+  if (time) {
+    json.value(static_cast<std::int64_t>(time->count()));
+  } else {
+    json.null();
+  }
+}
+
 void write_limits(JsonWriter& json, const spec::Spec& spec, const plan::Plan& plan) {
-  json.key("limits").begin_object().key("ttl_ns");
-  if (spec.ttl) {
-    json.value(static_cast<std::int64_t>(spec.ttl->count()));
+  json.key("limits").begin_object();
+  write_time(json, "ttl_ns", spec.ttl);
+  write_time(json, "ttl_max_ns", spec.ttl_max);
+  write_time(json, "idle_ns", spec.idle);
+  write_time(json, "cpu_time_ns", spec.cpu_time);
+  json.key("max_output_bytes");
+  if (spec.max_output) {
+    json.value(*spec.max_output);
   } else {
     json.null();
   }
@@ -204,7 +219,7 @@ std::string explanation_json(const spec::Spec& spec, const plan::Plan& plan) {
   write_texts(json, "environment", environment_names(plan));
   write_ids(json, plan.ids);
   write_texts(json, "namespaces", {"user", "mount", "pid", "net", "ipc", "uts", "cgroup"});
-  json.member("network", "none");
+  json.member("terminal", plan.terminal).member("network", "none");
   write_mounts(json, plan);
   write_limits(json, spec, plan);
   write_rights(json, plan);

@@ -145,6 +145,11 @@ void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& pla
   row(text, "time",
       "to live " + (spec.ttl ? duration(*spec.ttl) : "without a limit") +
           ", between TERM and KILL " + duration(spec.grace));
+  if (spec.ttl_max) row(text, "", "at most " + duration(*spec.ttl_max) + " by extending it");
+  if (spec.idle) row(text, "", "without output for " + duration(*spec.idle));
+  if (spec.cpu_time)
+    row(text, "", "of work, by all processes together: " + duration(*spec.cpu_time));
+  if (spec.max_output) row(text, "output", bytes(*spec.max_output) + " at most");
   row(text, "layer",
       bytes(plan.layer_bytes) + " and " + std::to_string(plan.layer_inodes) +
           " files at most, gone at the end");
@@ -171,6 +176,7 @@ std::string explanation_text(const spec::Spec& spec, const plan::Plan& plan) {
   row(text, "directory", shown(plan.chdir));
   add_ids(text, plan.ids);
   row(text, "environment", joined(environment_names(plan), " "));
+  row(text, "terminal", plan.terminal ? "one of the sandbox's own" : "none");
   row(text, "network", "none: its own loopback only");
   row(text, "host name", shown(plan.hostname));
   add_rights(text, plan);

@@ -75,6 +75,8 @@ void write_usage(JsonWriter& json, const supervise::Usage& usage) {
   write_measured(json, "cpu_throttled_ns", usage.cpu_throttled_ns);
   write_measured(json, "layer_bytes", usage.layer_bytes);
   write_measured(json, "layer_inodes", usage.layer_inodes);
+  write_measured(json, "stdout_bytes", usage.stdout_bytes);
+  write_measured(json, "stderr_bytes", usage.stderr_bytes);
   json.end_object();
 }
 

@@ -1,6 +1,5 @@
 #include "report/status.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/json_writer.hpp"
 #include "report/result.hpp"
 #include "report/words.hpp"
+#include "supervise/descriptor.hpp"
 #include "sys/event.hpp"
 #include "sys/mounts.hpp"
 #include "sys/process.hpp"
@@ -30,26 +30,6 @@ constexpr std::int64_t kPatience = 2'000'000'000;
 
 constexpr const char* kStatusHint = "use a free number, as in: --status-fd 3 3>status.jsonl";
 
-Result<void> check_status_fd(int fd) {
-  const std::string what = "write the status to descriptor " + std::to_string(fd);
-  if (fd <= 2) return usage_error(what + ": 0-2 are the task's own", kStatusHint);
-  // What is closed by execve was not inherited: it is one of our own, opened since.
-  const int own = ::fcntl(fd, F_GETFD);
-  const int flags =
-      own >= 0 && (own & FD_CLOEXEC) != 0 ? (errno = EBADF, -1) : ::fcntl(fd, F_GETFL);
-  if (flags < 0) {
-    Error error = sys::errno_error(what, "fcntl(" + std::to_string(fd) + ", F_GETFL)");
-    error.kind = ErrorKind::Usage;
-    error.hint = kStatusHint;
-    return error;
-  }
-  if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_RDONLY) {
-    return usage_error(what + ": it is not open for writing", kStatusHint);
-  }
-  if (::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) return {};
-  return sys::errno_error(what, "fcntl(" + std::to_string(fd) + ", F_SETFD)");
-}
-
 JsonWriter start_event(const char* name) {
   JsonWriter json;
   json.begin_object().member("v", kVersion).member("ev", name);
@@ -61,7 +41,9 @@ JsonWriter start_event(const char* name) {
 Result<void> Reporter::open(Reports reports) {
   if (!reports.result_file.empty()) result_file_ = TRY(ResultFile::open(reports.result_file));
   if (reports.status_fd != -1) {
-    TRY(check_status_fd(reports.status_fd));
+    TRY(supervise::take_descriptor(
+        reports.status_fd, Direction::Write,
+        "write the status to descriptor " + std::to_string(reports.status_fd), kStatusHint));
     TRY(sys::sigaction_set(SIGPIPE, sys::Disposition::Ignore));
     out_ = Endpoint::borrow(reports.status_fd, Direction::Write);
   }
@@ -103,6 +85,28 @@ void Reporter::denied(const supervise::Denial& denial) {
 void Reporter::ending(supervise::Reason reason) {
   if (!wanted()) return;
   event(start_event("ending").member("reason", reason_name(reason)).end_object().take());
+}
+
+// "control" for a line that was obeyed, "control_error" for one that was not.
+void Reporter::answered(const supervise::ControlAnswer& answer) {
+  if (!wanted()) return;
+  JsonWriter json = start_event(answer.error ? "control_error" : "control");
+  json.member("line", answer.line).key("cmd");
+  if (answer.command) {
+    json.value(spec::verb_name(answer.command->verb));
+  } else {
+    json.null();
+  }
+  if (answer.error) {
+    json.member("error", describe(*answer.error)).member("hint", answer.error->hint);
+  } else if (answer.command->verb == spec::ControlVerb::Extend) {
+    json.member("ttl_ns", answer.ttl_ns).member("left_ns", answer.left_ns);
+  }
+  event(json.end_object().take());
+}
+
+int Reporter::backlog() const {
+  return pending_.empty() || !wanted() ? -1 : out_.fd();
 }
 
 void Reporter::ended(const supervise::Outcome& outcome) {

@@ -34,6 +34,9 @@ class Reporter final : public supervise::Observer {
   void started(int pid_inside) override;
   void denied(const supervise::Denial& denial) override;
   void ending(supervise::Reason reason) override;
+  void answered(const supervise::ControlAnswer& answer) override;
+  [[nodiscard]] int backlog() const override;
+  void write_backlog() override { flush(); }
   void ended(const supervise::Outcome& outcome) override;
 
   // Why the result file could not be written, if so. Ask after ended().

@@ -19,7 +19,44 @@ inline constexpr Setting kOtherSettings[] = {
      .help = "end the command after this time (1h, 0: never)",
      .man = "Time to live: end the command and everything it started after this time, with exit "
             "code 124. The default is 1h; `0` means no limit. See TIME TO LIVE.",
-     .apply = set_ttl},
+     .apply = [](Draft& d, Text v) -> Done { return set_limit(d.spec.ttl, v); }},
+    {.name = "ttl-max",
+     .argument = "DURATION",
+     .group = kLimits,
+     .help = "how far the ttl can be extended (0: any)",
+     .man = "The longest time to live in all, counted from the start, that the command `extend` of "
+            "the control descriptor can reach. `--ttl` must not be above it. Without it there is "
+            "no such bound.",
+     .apply = [](Draft& d, Text v) -> Done { return set_limit(d.spec.ttl_max, v); }},
+    {.name = "idle",
+     .argument = "DURATION",
+     .group = kLimits,
+     .help = "end the command after so long without output",
+     .man = "End the command, with exit code 124 and the reason `idle`, when for this time it has "
+            "written nothing to standard output or error and no command came on the control "
+            "descriptor. Its output is then relayed, so that it can be seen. What is typed does "
+            "not count; its echo is output.",
+     .apply = [](Draft& d, Text v) -> Done { return set_limit(d.spec.idle, v); }},
+    {.name = "cpu-time",
+     .argument = "DURATION",
+     .group = kLimits,
+     .help = "end the command after this time of work",
+     .man =
+         "End the command, with exit code 124 and the reason `cpu_limit`, when it and everything "
+         "it started have used this much processor time together. Sleeping is not charged. "
+         "Where the sandbox has no cgroup the time is approximated from those of its processes: "
+         "the last moments of a process that nobody waits for are then missing, and the result "
+         "says so.",
+     .apply = [](Draft& d, Text v) -> Done { return set_limit(d.spec.cpu_time, v); }},
+    {.name = "max-output",
+     .argument = "SIZE",
+     .group = kLimits,
+     .help = "end the command after this much output",
+     .man =
+         "End the command, with exit code 124 and the reason `output_limit`, when it writes more "
+         "than this to standard output and error together. Exactly so many bytes are delivered. "
+         "Its output is then relayed.",
+     .apply = set_max_output},
     {.name = "grace",
      .argument = "DURATION",
      .group = kLimits,
@@ -85,7 +122,28 @@ inline constexpr Setting kOtherSettings[] = {
             "each line. The last line is the result, see mayfly-result(5). `N` is at least 3, "
             "since the command has 0, 1 and 2 and could forge what is read there.",
      .where = Where::NotInPolicy,
-     .apply = set_status_fd},
+     .apply = [](Draft& d, Text v) -> Done { return set_descriptor(d.spec.status_fd, v); }},
+    {.name = "control-fd",
+     .argument = "N",
+     .group = kReports,
+     .help = "read commands from descriptor N as JSON lines",
+     .man = "Read commands from the open descriptor `N`, one JSON object on each line: to cancel, "
+            "to send a signal, to extend the time to live, to close standard input; see "
+            "mayfly-control(7). Its end of file cancels. `N` is at least 3, and may be that of "
+            "`--status-fd` if it is a socket. Standard input is then relayed, so that it can be "
+            "closed.",
+     .where = Where::NotInPolicy,
+     .apply = [](Draft& d, Text v) -> Done { return set_descriptor(d.spec.control_fd, v); }},
+    {.name = "progress",
+     .group = kReports,
+     .help = "show a live line of state on a terminal",
+     .man =
+         "While the command runs, show how long it has and what it uses on a line of its own on "
+         "standard error, if that is a terminal. The line makes way for output, and is not shown "
+         "behind an unfinished line of it. There is one screen, so the command gets no terminal "
+         "of its own: `--tty auto` then means `no`, and `--tty yes` is refused.",
+     .where = Where::NotInPolicy,
+     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.progress); }},
     {.name = "result",
      .argument = "FILE",
      .group = kReports,

@@ -56,10 +56,25 @@ Done add_env_file(Draft& draft, Text value) {
   return {};
 }
 
-Done set_ttl(Draft& draft, Text value) {
-  const Nanoseconds ttl = TRY(parse_duration(value));
-  draft.spec.ttl = ttl == Nanoseconds::zero() ? std::nullopt : std::optional(ttl);
+Done set_limit(std::optional<Nanoseconds>& field, Text value) {
+  const Nanoseconds limit = TRY(parse_duration(value));
+  field = limit == Nanoseconds::zero() ? std::nullopt : std::optional(limit);
   return {};
+}
+
+Done set_max_output(Draft& draft, Text value) {
+  const std::uint64_t bytes = TRY(parse_size(value));
+  draft.spec.max_output = bytes == 0 ? std::nullopt : std::optional(bytes);
+  return {};
+}
+
+Done set_tty(Draft& draft, Text value) {
+  if (value == "auto") draft.spec.tty = TtyMode::Auto;
+  if (value == "yes") draft.spec.tty = TtyMode::Yes;
+  if (value == "no") draft.spec.tty = TtyMode::No;
+  if (value == "auto" || value == "yes" || value == "no") return {};
+  return usage_error("read " + shown(value) + " as a choice of terminal",
+                     "write --tty auto, --tty yes or --tty no");
 }
 
 Done set_label(Draft& draft, Text value) {
@@ -74,8 +89,8 @@ Done set_label(Draft& draft, Text value) {
   return {};
 }
 
-Done set_status_fd(Draft& draft, Text value) {
-  draft.spec.status_fd = static_cast<int>(TRY(parse_count(value, INT_MAX)));
+Done set_descriptor(int& field, Text value) {
+  field = static_cast<int>(TRY(parse_count(value, INT_MAX)));
   return {};
 }
 

@@ -1,6 +1,7 @@
 // What settings do to the draft: one function for each that does more than to set a field.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,9 +32,11 @@ Done set_root(Draft& draft, Text value);
 Done set_project(Draft& draft, Text value);
 Done set_stdin(Draft& draft, Text value);
 Done add_env_file(Draft& draft, Text value);
-Done set_ttl(Draft& draft, Text value);
+Done set_limit(std::optional<Nanoseconds>& field, Text value);  // 0: none
+Done set_max_output(Draft& draft, Text value);
+Done set_tty(Draft& draft, Text value);
 Done set_label(Draft& draft, Text value);
-Done set_status_fd(Draft& draft, Text value);
+Done set_descriptor(int& field, Text value);
 Done set_seccomp_action(Draft& draft, Text value);
 Done set_unsafe_ids(Draft& draft, Text value);
 Done add_mask(Draft& draft, Text value);

@@ -233,8 +233,37 @@ Result<void> check_times(const Spec& spec) {
   if (spec.ttl && *spec.ttl <= Nanoseconds::zero()) {
     return usage_error("use a time to live that is not above 0", "--ttl 0 means no limit");
   }
+  if (spec.ttl_max && (!spec.ttl || *spec.ttl > *spec.ttl_max)) {
+    return usage_error("use a time to live that is longer than --ttl-max allows",
+                       "give --ttl a time that is not above that of --ttl-max");
+  }
+  for (const auto& [limit, name] :
+       {std::pair{&spec.idle, "an idle time"}, std::pair{&spec.cpu_time, "a limit of cpu time"}}) {
+    if (*limit && **limit <= Nanoseconds::zero()) {
+      return usage_error("use " + std::string(name) + " that is not above 0",
+                         "leave the option out for no limit");
+    }
+  }
   if (spec.grace < Nanoseconds::zero()) {
     return usage_error("use a grace time below 0", "with --grace 0 there is none");
+  }
+  return {};
+}
+
+// Whoever holds the caller's terminal writes to it unseen, and one screen has one writer.
+Result<void> check_terminal(const Spec& spec) {
+  const bool own = spec.tty == TtyMode::Yes;
+  if (spec.unsafe.unsafe_tty && own) {
+    return usage_error("give the command the caller's terminal (--unsafe-tty) and one of its own",
+                       "leave out --unsafe-tty or --tty");
+  }
+  if (spec.unsafe.unsafe_tty && (spec.idle || spec.max_output || spec.progress)) {
+    return usage_error("watch the output of a command that holds the caller's terminal",
+                       "leave out --unsafe-tty, or --idle, --max-output and --progress");
+  }
+  if (spec.progress && own) {
+    return usage_error("show progress on a screen that is the command's own",
+                       "leave out --progress or --tty; with --progress alone, output is piped");
   }
   return {};
 }
@@ -244,6 +273,11 @@ Result<void> check_reports(const Spec& spec) {
     return refused("a status descriptor", std::to_string(spec.status_fd),
                    "0, 1 and 2 belong to the command, which could forge what is read there",
                    "use 3 or more, and open it: mayfly run --status-fd 3 ... 3>FILE");
+  }
+  if (spec.control_fd != -1 && spec.control_fd < 3) {
+    return refused("a control descriptor", std::to_string(spec.control_fd),
+                   "0, 1 and 2 belong to the command",
+                   "use 3 or more, and open it: mayfly run --control-fd 4 ... 4<FIFO");
   }
   if (!spec.result_file.empty()) TRY(check_path("a result file", spec.result_file));
   TRY(check_name(spec.name));
@@ -275,6 +309,7 @@ Result<void> validate(const Spec& spec) {
   }
   for (const IoLimit& limit : spec.limits.io)
     TRY(check_path("the path of --io", limit.path));
+  TRY(check_terminal(spec));
   return check_reports(spec);
 }
 

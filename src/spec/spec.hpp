@@ -27,6 +27,7 @@ enum class ProjectMode { Cow, Rw, Ro, None };
 // What a system call that the policy refuses does to its caller, beside failing.
 enum class SeccompAction { Errno, Kill };
 enum class StdinKind { Inherit, Null, File };
+enum class TtyMode { Auto, Yes, No };  // Auto: where stdin and stdout are terminals
 
 enum class FsKind {
   Ro,       // source visible at target, read-only: a read-only overlay for a directory
@@ -94,11 +95,16 @@ struct Spec {
   unsigned umask = 022;
   StdinKind stdin_kind = StdinKind::Inherit;
   std::string stdin_file;
+  TtyMode tty = TtyMode::Auto;
 
   // time and limits
   std::optional<Nanoseconds> ttl = std::chrono::hours(1);  // nullopt: none (--ttl 0)
+  std::optional<Nanoseconds> ttl_max;  // how far a control command may extend it; nullopt: any
   Nanoseconds grace = std::chrono::seconds(2);
   Limits limits;
+  std::optional<Nanoseconds> idle;          // no output and no command for so long
+  std::optional<Nanoseconds> cpu_time;      // of the whole tree
+  std::optional<std::uint64_t> max_output;  // bytes, standard output and error together
 
   // system calls
   SeccompAction seccomp_action = SeccompAction::Errno;
@@ -110,8 +116,10 @@ struct Spec {
 
   // reports
   int status_fd = -1;
+  int control_fd = -1;
   std::string result_file;
   bool quiet = false;
+  bool progress = false;
   std::string name;  // empty: a random id
   std::vector<std::pair<std::string, std::string>> labels;
 

@@ -157,6 +157,15 @@ inline constexpr Setting kWorldSettings[] = {
      .man = "Where the command's standard input comes from: the caller's (`inherit`, the default), "
             "nowhere (`null`), or a file of the host.",
      .apply = set_stdin},
+    {.name = "tty",
+     .argument = "auto|yes|no",
+     .group = kCommand,
+     .help = "whether it gets a terminal of its own (auto)",
+     .man = "Whether the command gets a terminal: one of the sandbox's own, never the caller's. "
+            "With `auto`, the default, it gets one if standard input and output are terminals. "
+            "With `yes` it gets one anyway, of 80 columns and 24 lines; the end of standard input "
+            "is then typed, as Ctrl-D. With `no` it gets pipes. See TERMINAL.",
+     .apply = set_tty},
 };
 
 }  // namespace mayfly::spec::setters

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,18 +49,25 @@ Endpoint Endpoint::own(Fd fd) {
   return endpoint;
 }
 
-Endpoint Endpoint::borrow(int fd, Direction direction) {
+Endpoint Endpoint::borrow_as_it_is(int fd) {
   Endpoint endpoint;
   endpoint.fd_ = fd;
   endpoint.kind_ = Kind::Blocking;
   struct stat info {};
   if (::fstat(fd, &info) != 0) return endpoint;
   if (S_ISSOCK(info.st_mode)) endpoint.kind_ = Kind::Socket;
-  if (S_ISREG(info.st_mode)) endpoint.kind_ = Kind::NonBlocking;
-  if (S_ISFIFO(info.st_mode) || (S_ISCHR(info.st_mode) && is_terminal(fd))) {
+  const bool null = S_ISCHR(info.st_mode) && info.st_rdev == ::makedev(1, 3);
+  if (S_ISREG(info.st_mode) || null) endpoint.kind_ = Kind::NonBlocking;
+  return endpoint;
+}
+
+Endpoint Endpoint::borrow(int fd, Direction direction) {
+  struct stat info {};
+  if (::fstat(fd, &info) == 0 &&
+      (S_ISFIFO(info.st_mode) || (S_ISCHR(info.st_mode) && is_terminal(fd)))) {
     if (Fd anew = open_anew(fd, direction)) return own(std::move(anew));
   }
-  return endpoint;
+  return borrow_as_it_is(fd);
 }
 
 void Endpoint::close() {
@@ -78,8 +86,10 @@ Moved Endpoint::judge(long answer, int number) const {
   if (answer == 0) return {.status = End, .bytes = 0, .error = 0};
   if (number == EAGAIN || number == EINTR) return {};
   // A terminal: SIGTTIN is blocked, so a read in the background is an error; so is any use of one
-  // that was hung up.
-  if (number == EIO && in_background(fd_)) return {.status = Paused, .bytes = 0, .error = 0};
+  // that was hung up. The master's EIO says that nobody has the other side open.
+  if (number == EIO && is_terminal(fd_) && in_background(fd_)) {
+    return {.status = Paused, .bytes = 0, .error = 0};
+  }
   if (number == EIO || number == EPIPE || number == ECONNRESET) {
     return {.status = End, .bytes = 0, .error = number};
   }
@@ -103,6 +113,11 @@ Moved Endpoint::write(std::span<const char> from) {
                           ? ::send(fd_, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
                           : ::write(fd_, from.data(), from.size());
   return judge(put, errno);
+}
+
+std::size_t Endpoint::readable() const {
+  int bytes = 0;
+  return ::ioctl(fd_, FIONREAD, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 }  // namespace mayfly::supervise

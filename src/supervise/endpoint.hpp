@@ -35,10 +35,12 @@ struct Moved {
 class Endpoint {
  public:
   Endpoint() = default;
-  // A descriptor that is ours alone and is non-blocking.
+  // A descriptor that is ours alone and is non-blocking (a terminal's master, too).
   static Endpoint own(Fd fd);
   // A descriptor of the caller; it must stay open as long as this object.
   static Endpoint borrow(int fd, Direction direction);
+  // The same, never opened anew: a FIFO that is opened again has forgotten that its writer left.
+  static Endpoint borrow_as_it_is(int fd);
 
   explicit operator bool() const { return fd_ >= 0; }
   // For poll.
@@ -47,6 +49,8 @@ class Endpoint {
 
   [[nodiscard]] Moved read(std::span<char> into);
   [[nodiscard]] Moved write(std::span<const char> from);
+  // Bytes that a read would give now; 0 where that cannot be told.
+  [[nodiscard]] std::size_t readable() const;
 
  private:
   enum class Kind { NonBlocking, Socket, Blocking };

@@ -50,11 +50,12 @@ struct Usage {
   // the child half shares its memory, and the kernel hands that peak on at execve.
   Measured max_rss_bytes;
   Measured peak_pids;
-  Measured read_bytes, written_bytes;  // by io.stat: of disks, all of them together
-  Measured oom_kills;                  // processes that the memory limit ended
-  Measured pids_refused;               // forks that pids.max refused
-  Measured cpu_throttled_ns;           // time in which cpu.max kept the tree from running
-  Measured layer_bytes, layer_inodes;  // what the layer held when the last process was gone
+  Measured read_bytes, written_bytes;   // by io.stat: of disks, all of them together
+  Measured oom_kills;                   // processes that the memory limit ended
+  Measured pids_refused;                // forks that pids.max refused
+  Measured cpu_throttled_ns;            // time in which cpu.max kept the tree from running
+  Measured layer_bytes, layer_inodes;   // what the layer held when the last process was gone
+  Measured stdout_bytes, stderr_bytes;  // delivered to the caller, where we relay them
   bool operator==(const Usage&) const = default;
 };
 

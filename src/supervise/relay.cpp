@@ -1,5 +1,11 @@
 #include "supervise/relay.hpp"
 
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "base/result.hpp"
 
 namespace mayfly::supervise {
@@ -27,9 +33,26 @@ void Relay::add_output(Endpoint pipe, Endpoint sink, std::string name) {
   stream.name = std::move(name);
 }
 
-void Relay::add_polls(std::vector<pollfd>& polls) const {
-  for (const Stream& stream : streams_) {
+void Relay::add_terminal(Endpoint source, Endpoint sink, Fd master, Fd master_copy) {
+  add_input(std::move(source), Endpoint::own(std::move(master_copy)), "stdin");
+  streams_.back().terminal = true;
+  add_output(Endpoint::own(std::move(master)), std::move(sink), "stdout");
+  streams_.back().terminal = true;
+}
+
+void Relay::set_listener(OutputListener* listener) {
+  for (Stream& stream : streams_) {
+    const bool on_screen = stream.flow == Flow::FromTask && ::isatty(stream.sink.fd()) == 1;
+    if (on_screen) stream.listener = listener;
+  }
+}
+
+void Relay::add_polls(std::vector<pollfd>& polls) {
+  const std::size_t first = polls.size();
+  for (Stream& stream : streams_) {
+    stream.polled_at.reset();
     if (!stream.source) continue;
+    stream.polled_at = polls.size() - first;
     // The source only if there is room: a level that nobody acts on would make the loop spin. The
     // sink always, since poll tells unasked that its reader is gone.
     const bool room = !stream.waiting() && stream.pause_until == 0;
@@ -40,64 +63,129 @@ void Relay::add_polls(std::vector<pollfd>& polls) const {
 }
 
 void Relay::handle(std::span<const pollfd> polls, std::int64_t now_ns) {
-  std::size_t at = 0;
   for (Stream& stream : streams_) {
-    if (!stream.source) continue;
-    const short from = polls[at].revents;
-    const short to = polls[at + 1].revents;
-    at += 2;
+    if (!stream.source || !stream.polled_at) continue;  // closed since, or not there yet
+    const short from = polls[*stream.polled_at].revents;
+    const short to = polls[*stream.polled_at + 1].revents;
     const bool rested = stream.pause_until != 0 && stream.pause_until <= now_ns;
     if (rested) stream.pause_until = 0;
     if (stream.waiting()) {
-      if (to != 0) stream.drain();
+      if (to != 0) drain(stream, now_ns);
     } else if ((to & kGone) != 0) {
       stream.close();
     } else if (from != 0 || rested) {
-      stream.fill(now_ns);
+      fill(stream, now_ns);
     }
   }
+  hang_up_terminals();
 }
 
-void Relay::Stream::fill(std::int64_t now_ns) {
-  if (buffer.empty()) buffer.resize(kBufferBytes);
-  const Moved moved = source.read(buffer);
+// How many of these bytes may be delivered. One more than the limit ends all outputs.
+std::size_t Relay::accept(std::size_t bytes) {
+  if (!limit_left_) return bytes;
+  if (bytes <= *limit_left_) {
+    *limit_left_ -= bytes;
+    return bytes;
+  }
+  over_limit_ = true;
+  for (Stream& stream : streams_) {
+    if (stream.flow == Flow::FromTask && stream.source) stream.ending = true;
+  }
+  return static_cast<std::size_t>(std::exchange(*limit_left_, 0));
+}
+
+void Relay::fill(Stream& stream, std::int64_t now_ns) {
+  if (stream.ending) return stream.finish();
+  const bool is_output = stream.flow == Flow::FromTask;
+  // One byte above the limit tells that there is more, without taking much of it.
+  const bool limited = is_output && limit_left_ && *limit_left_ < kBufferBytes;
+  const Moved moved =
+      stream.take(limited ? static_cast<std::size_t>(*limit_left_) + 1 : kBufferBytes);
   switch (moved.status) {
     case Moved::Status::Some:
-      begin = 0;
-      end = moved.bytes;
-      drain();
+      stream.begin = 0;
+      stream.end = is_output ? accept(moved.bytes) : moved.bytes;
+      if (is_output) last_output_ns_ = now_ns;
+      drain(stream, now_ns);
       break;
     case Moved::Status::Later:
       break;
     case Moved::Status::Paused:
-      pause_until = now_ns + kPauseNs;
+      stream.pause_until = now_ns + kPauseNs;
       break;
     case Moved::Status::Failed:
-      error = moved.error;
-      close();
+      stream.error = moved.error;
+      stream.close();
       break;
     case Moved::Status::End:
-      close();
+      stream.finish();
       break;
   }
 }
 
-void Relay::Stream::drain() {
-  const Moved moved = sink.write(std::span(buffer).subspan(begin, end - begin));
+Moved Relay::Stream::take(std::size_t most) {
+  if (buffer.empty()) buffer.resize(kBufferBytes);
+  return source.read(std::span(buffer).first(std::min(most, buffer.size())));
+}
+
+void Relay::drain(Stream& stream, std::int64_t now_ns) {
+  if (!stream.waiting()) {
+    if (stream.ending) stream.finish();
+    return;
+  }
+  const bool is_output = stream.flow == Flow::FromTask;
+  if (stream.listener != nullptr) stream.listener->before_output();
+  const Moved moved =
+      stream.sink.write(std::span(stream.buffer).subspan(stream.begin, stream.end - stream.begin));
   switch (moved.status) {
     case Moved::Status::Some:
-      begin += moved.bytes;
+      stream.begin += moved.bytes;
+      stream.delivered += moved.bytes;
+      stream.last = stream.buffer[stream.begin - 1];
+      if (is_output) last_output_ns_ = now_ns;
+      if (stream.listener != nullptr) stream.listener->after_output(stream.last);
+      if (stream.ending && !stream.waiting()) stream.finish();
       break;
     case Moved::Status::Later:
       break;
     case Moved::Status::Failed:
-      error = moved.error;
-      close();
+      stream.error = moved.error;
+      stream.close();
       break;
     case Moved::Status::Paused:  // never for a write: SIGTTOU is blocked
     case Moved::Status::End:
-      close();
+      stream.close();
       break;
+  }
+}
+
+void Relay::Stream::finish() {
+  ending = true;
+  if (terminal && flow == Flow::ToTask && !std::exchange(end_typed, true)) type_end_of_file();
+  if (!waiting()) close();
+}
+
+// A terminal has no end that could be closed: whoever reads from it sees an end of file when the
+// user types one. In the middle of a line it takes two: the first only hands over what is there.
+void Relay::Stream::type_end_of_file() {
+  struct termios modes {};
+  if (::tcgetattr(sink.fd(), &modes) != 0) return;
+  const bool by_line = (modes.c_lflag & ICANON) != 0;
+  const bool in_line = delivered > 0 && last != '\n';
+  if (buffer.empty()) buffer.resize(kBufferBytes);
+  begin = 0;
+  end = by_line && in_line ? 2 : 1;
+  std::fill_n(buffer.begin(), end, static_cast<char>(modes.c_cc[VEOF]));
+}
+
+// A terminal without a reader is hung up: its master closes, on both sides.
+void Relay::hang_up_terminals() {
+  bool hung_up = false;
+  for (const Stream& stream : streams_)
+    hung_up = hung_up || (stream.terminal && stream.flow == Flow::FromTask && !stream.source);
+  if (!hung_up) return;
+  for (Stream& stream : streams_) {
+    if (stream.terminal && stream.source) stream.close();
   }
 }
 
@@ -116,6 +204,18 @@ std::optional<std::int64_t> Relay::next_try_ns() const {
   return next;
 }
 
+bool Relay::end_input() {
+  bool relayed = false;
+  for (Stream& stream : streams_) {
+    if (stream.flow != Flow::ToTask) continue;
+    relayed = true;
+    if (!stream.source || stream.ending) continue;
+    stream.ending = true;
+    if (!stream.waiting()) stream.finish();
+  }
+  return relayed;
+}
+
 void Relay::stop_input() {
   for (Stream& stream : streams_) {
     if (stream.flow == Flow::ToTask) stream.close();
@@ -127,6 +227,22 @@ bool Relay::finished() const {
     if (stream.flow == Flow::FromTask && stream.source) return false;
   }
   return true;
+}
+
+bool Relay::will_be_over_limit() const {
+  if (!limit_left_) return false;
+  std::uint64_t waiting = 0;
+  for (const Stream& stream : streams_) {
+    if (stream.flow == Flow::FromTask && stream.source) waiting += stream.source.readable();
+  }
+  return waiting > *limit_left_;
+}
+
+std::optional<std::uint64_t> Relay::delivered(std::string_view name) const {
+  for (const Stream& stream : streams_) {
+    if (stream.flow == Flow::FromTask && stream.name == name) return stream.delivered;
+  }
+  return std::nullopt;
 }
 
 std::string Relay::losses() const {

@@ -21,9 +21,11 @@ enum class Event {
   ExecFailed,  // init: it did not
   Exited,      // init: the main process ended
   Drained,     // init: nobody else is left (--linger)
+  Stopped,     // init: the task, which has a terminal, was stopped
   Failed,      // init: a step of its own failed
   Lost,        // init is gone, or broke the protocol
   TtlPassed,
+  LimitPassed,  // another limit of the whole sandbox: idle time, cpu time, output
   SetupPassed,  // the set-up took too long
   GracePassed,
   CallerGone,
@@ -32,7 +34,7 @@ enum class Event {
   Again,      // any of the four, when one of them came before
 };
 inline constexpr std::size_t kStates = 5;
-inline constexpr std::size_t kEvents = 13;
+inline constexpr std::size_t kEvents = 15;
 
 enum class Action {
   Ignore,
@@ -40,6 +42,7 @@ enum class Action {
   FailExec,     // the verdict is exec_failed; kill
   TakeExit,     // the verdict is the main process's end; kill, or linger
   FailSetup,    // the verdict is setup_failed; kill
+  Suspend,      // stop with the task, as a shell expects of a job
   Lose,         // the verdict is supervisor_lost; kill
   Pass,         // pass the signal on to the task, nothing else
   Terminate,    // settle the verdict if it is open, ask the task to end, start the grace period

@@ -37,7 +37,7 @@ bool is_kernel_handle(int fd) {
 }
 
 Kind classify_device(int fd, dev_t device, StdioRules rules) {
-  if (device == ::makedev(1, 3)) return {"/dev/null", Treatment::Pass};
+  if (device == ::makedev(1, 3)) return {"/dev/null", Treatment::Pass, Form::Null};
   if (::isatty(fd) != 1) return {"a character device", Treatment::Relay};
   return {"a terminal", rules.unsafe_terminal ? Treatment::Pass : Treatment::Relay};
 }
@@ -119,13 +119,31 @@ void let_reopen(int fd, int number) {
   static_cast<void>(::fchmod(fd, (info.st_mode & 07777) | (number == 0 ? 0044 : 0022)));
 }
 
+// What could be passed on and must not be, for what was asked for.
+bool must_relay(const Kind& kind, int number, StdioRules rules) {
+  if (number == 0) return rules.relay_input && kind.form != Form::Null;
+  return rules.relay_output;
+}
+
+// stdin and stdout are the terminal's, and so is stderr where both would go to the same screen.
+bool belongs_to_terminal(int number, StdioRules rules) {
+  if (!rules.own_terminal) return false;
+  return number != 2 || (::isatty(1) == 1 && ::isatty(2) == 1);
+}
+
+int give_terminal(const Source& source, Stdio& stdio) {
+  if (source.number == 0) stdio.terminal_in = Endpoint::borrow(source.fd, Direction::Read);
+  if (source.number == 1) stdio.terminal_out = Endpoint::borrow(source.fd, Direction::Write);
+  return launch::kOwnTerminal;
+}
+
 Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& stdio) {
   const Kind kind = classify(source.fd, rules);
   if (kind.treatment == Treatment::Refuse) return refusal(source, kind);
-  const int fd = kind.treatment == Treatment::Pass
-                     ? source.fd
-                     : TRY(relay_through_pipe(source.fd, source.number, stdio));
-  const bool is_pipe = kind.form == Form::Pipe || kind.treatment == Treatment::Relay;
+  if (belongs_to_terminal(source.number, rules)) return give_terminal(source, stdio);
+  const bool passes = kind.treatment == Treatment::Pass && !must_relay(kind, source.number, rules);
+  const int fd = passes ? source.fd : TRY(relay_through_pipe(source.fd, source.number, stdio));
+  const bool is_pipe = kind.form == Form::Pipe || !passes;
   if (rules.own_ids && is_pipe) let_reopen(fd, source.number);
   return fd;
 }
@@ -168,6 +186,15 @@ Kind classify(int fd, StdioRules rules) {
     default:
       return {"a handle of the kernel (an eventfd, a pidfd, …)", Treatment::Refuse};
   }
+}
+
+Result<void> Stdio::attach(Fd master) {
+  TRY(sys::set_nonblocking(master));
+  Fd copy(::fcntl(master.get(), F_DUPFD_CLOEXEC, 3));
+  if (!copy) return sys::errno_error("use the task's terminal", "fcntl(F_DUPFD_CLOEXEC)");
+  relay.add_terminal(std::move(terminal_in), std::move(terminal_out), std::move(master),
+                     std::move(copy));
+  return {};
 }
 
 Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules) {

@@ -21,7 +21,7 @@ enum class Treatment {
 };
 
 // What lies behind a descriptor, in words ("a directory"), and what is done with it.
-enum class Form { Pipe, Other };
+enum class Form { Pipe, Null, Other };
 struct Kind {
   const char* words = "";
   Treatment treatment = Treatment::Refuse;
@@ -32,6 +32,9 @@ struct StdioRules {
   bool pass_files = false;       // for tests alone: what a regular file would be worth to a task
   bool unsafe_terminal = false;  // --unsafe-tty
   bool own_ids = false;          // the task's ids are not the caller's
+  bool relay_input = false;      // so that it can be ended
+  bool relay_output = false;     // so that it can be seen and counted
+  bool own_terminal = false;     // the task gets a terminal of the sandbox's own
 };
 
 // Opens /dev/null for each of 0-2 that is closed. Call it before anything else is opened: the next
@@ -46,6 +49,10 @@ struct Stdio {
   Relay relay;
   Fd stdin_file;              // --stdin; lives as long as the relay, which may read it
   std::vector<Fd> task_ends;  // close once the task has them: a pipe's end of file needs that
+  Endpoint terminal_in, terminal_out;  // what the task's terminal is relayed from and to
+
+  // Once the task's terminal is there.
+  [[nodiscard]] Result<void> attach(Fd master);
 };
 
 // Checks 0-2 and --stdin; nothing is read. A FIFO as --stdin is at its end where nobody has it open

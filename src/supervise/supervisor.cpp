@@ -40,8 +40,9 @@ constexpr std::int64_t kInitKeyMargin = 50'000'000;
 // cgroup, which gc knows by its random name. On a disk an entry costs 0.4 ms.
 constexpr std::int64_t kChoresAfter = 100'000'000;
 
-// Times are added up in 63 bits of nanoseconds: a hundred years is for ever.
-constexpr std::int64_t kLongest = std::int64_t{100} * 365 * 86'400 * 1'000'000'000;
+std::int64_t bounded(spec::Nanoseconds time) {
+  return std::min<std::int64_t>(time.count(), kLongest);
+}
 
 policy::Stock filter_of(plan::Filter filter) {
   switch (filter) {
@@ -106,6 +107,9 @@ class Run final : public WatchListener {
   void denied(const Denial& denial) override { observer_.denied(denial); }
   void ending(Reason reason) override { observer_.ending(reason); }
   void chores() override;
+  void answered(const ControlAnswer& answer) override { observer_.answered(answer); }
+  [[nodiscard]] int backlog() const override { return observer_.backlog(); }
+  void write_backlog() override { observer_.write_backlog(); }
 
  private:
   Result<void> prepare(const std::vector<std::string>& caller_env);
@@ -129,6 +133,10 @@ class Run final : public WatchListener {
   plan::Plan plan_;
   isolate::cgroup::Ground ground_;  // of a cgroup with limits
   Stdio stdio_;
+  std::optional<Control> control_;
+  std::optional<Meter> meter_;
+  std::optional<Terminal> terminal_;
+  std::optional<Progress> progress_;
   std::optional<RuntimeDir> directory_;
   Entry entry_;
   launch::Sandbox sandbox_;
@@ -149,7 +157,15 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
   const launch::TestHooks hooks = launch::TestHooks::from_environment();
   stdio_ = TRY(prepare_stdio(spec_, {.pass_files = hooks.skips(launch::Step::TaskStdio),
                                      .unsafe_terminal = spec_.unsafe.unsafe_tty,
-                                     .own_ids = plan_.ids.range}));
+                                     .own_ids = plan_.ids.range,
+                                     .relay_input = spec_.control_fd >= 0,
+                                     .relay_output = spec_.idle || spec_.max_output,
+                                     .own_terminal = plan_.terminal}));
+  if (plan_.terminal) terminal_.emplace();
+  if (spec_.max_output) stdio_.relay.limit_output(*spec_.max_output);
+  if (spec_.control_fd >= 0) {
+    control_ = TRY(open_control(spec_.control_fd, spec_.control_fd == spec_.status_fd));
+  }
   directory_ = TRY(RuntimeDir::open(facts_.runtime_dir));
   outcome_.id = spec_.name.empty() ? TRY(random_id()) : spec_.name;
   // What gc could not find by itself is written down before it is there.
@@ -158,7 +174,7 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
   }
   if (!plan_.cgroup.knobs.empty()) TRY(take_ground());
   outcome_.notes = plan_.notes;
-  if (spec_.ttl) ttl_ns_ = std::min<std::int64_t>(spec_.ttl->count(), kLongest);
+  if (spec_.ttl) ttl_ns_ = bounded(*spec_.ttl);
   return {};
 }
 
@@ -174,6 +190,7 @@ Result<void> Run::take_ground() {
   plan::drop_controllers(plan_, plan_.cgroup.needed, describe(ground.error()));
   plan_.cgroup_parent.clear();
   plan_.cgroup_reason = "none with controllers could be had";
+  plan::choose_meter(spec_, plan_);
   return {};
 }
 
@@ -201,7 +218,7 @@ bool Run::cancelled_early() {
 }
 
 Result<void> Run::launch() {
-  const std::int64_t grace = std::min<std::int64_t>(spec_.grace.count(), kLongest);
+  const std::int64_t grace = bounded(spec_.grace);
   const std::span<const sock_filter> filter = policy::stock_filter(filter_of(plan_.filter));
   std::vector<sock_filter> asking;
   if (plan_.refusals != plan::Refusals::Silent) asking = policy::asking(filter);
@@ -211,11 +228,19 @@ Result<void> Run::launch() {
                                 .init_image = init::init_image(),
                                 .filter = asking.empty() ? filter : asking,
                                 .stdio = stdio_.task,
+                                .terminal = terminal_ ? terminal_->look() : launch::TerminalLook{},
                                 .deadline_ns = ttl_ns_ ? *ttl_ns_ + grace + kInitKeyMargin : 0,
                                 .facts = &facts_}));
   spawned_ns_ = sys::boottime_ns();
   stdio_.task_ends.clear();
   if (plan_.refusals != plan::Refusals::Silent) denials_.emplace(filter, plan_.refusals);
+  if (terminal_) {
+    terminal_->hold(std::move(sandbox_.terminal_slave));
+    if (Result<void> attached = stdio_.attach(std::move(sandbox_.terminal_master)); !attached) {
+      static_cast<void>(sys::pidfd_send_signal(sandbox_.init_pidfd, SIGKILL));
+      return attached;
+    }
+  }
   if (entry_ && sandbox_.cgroup) {
     if (Result<void> published = entry_.publish(record()); !published) {
       note_unlisted(published.error());
@@ -233,8 +258,11 @@ void Run::watch(std::int64_t began) {
   const Fd nobody;
   request.caller = caller_ != nullptr ? &caller_->pidfd : &nobody;
   request.setup_deadline = began + launch::kSetupDeadlineNs;
+  request.spawned = spawned_ns_;
   if (ttl_ns_) request.ttl_deadline = spawned_ns_ + *ttl_ns_;
-  request.grace_ns = std::min<std::int64_t>(spec_.grace.count(), kLongest);
+  if (spec_.ttl_max) request.ttl_max_deadline = spawned_ns_ + bounded(*spec_.ttl_max);
+  request.grace_ns = bounded(spec_.grace);
+  request.init_key_margin_ns = request.grace_ns + kInitKeyMargin;
   request.chores_at = spawned_ns_ + kChoresAfter;
   request.linger = spec_.linger;
   request.keep_running = spec_.keep_running;
@@ -243,7 +271,21 @@ void Run::watch(std::int64_t began) {
   request.no_cgroup_why = plan_.cgroup_reason;
   request.early_signals = std::move(early_);
   if (denials_) request.denials = &*denials_;
+  if (spec_.idle) request.idle_ns = bounded(*spec_.idle);
+  if (spec_.cpu_time || spec_.progress) {
+    request.meter = &meter_.emplace(&sandbox_.cgroup, std::move(sandbox_.proc));
+  }
+  if (spec_.cpu_time) request.cpu_limit_ns = bounded(*spec_.cpu_time);
+  if (spec_.progress && !spec_.quiet && ::isatty(STDERR_FILENO) == 1) {
+    request.progress = &progress_.emplace(STDERR_FILENO, *meter_, spawned_ns_);
+    stdio_.relay.set_listener(request.progress);
+  }
+  request.control = control_ ? &*control_ : nullptr;
+  request.terminal = terminal_ ? &*terminal_ : nullptr;
+  if (terminal_) terminal_->enter();
   End end = Watch(std::move(request), *this).run();
+  terminal_.reset();
+  progress_.reset();
   conclude(end);
 }
 
@@ -279,6 +321,7 @@ void Run::conclude(End& end) {
                      .spawned_ns = spawned_ns_,
                      .cgroup = &sandbox_.cgroup,
                      .layer = &sandbox_.layer,
+                     .relay = &stdio_.relay,
                      .no_cgroup_why = plan_.cgroup_reason,
                      .is_reported = spec_.status_fd >= 0 || !spec_.result_file.empty()});
   outcome_.limits_hit = limits_hit(plan_, end, outcome_.usage);

@@ -12,6 +12,7 @@
 #include "plan/plan.hpp"
 #include "spec/spec.hpp"
 #include "supervise/caller.hpp"
+#include "supervise/control.hpp"
 #include "supervise/outcome.hpp"
 
 namespace mayfly::supervise {
@@ -30,6 +31,11 @@ class Observer {
   // Why the sandbox ends is settled. At most once: a set-up that failed before init ran is only
   // told by ended().
   virtual void ending(Reason reason) = 0;
+  // What became of a line of the control descriptor.
+  virtual void answered(const ControlAnswer&) {}
+  // See WatchListener.
+  [[nodiscard]] virtual int backlog() const { return -1; }
+  virtual void write_backlog() {}
   // The one outcome, on every path, always last. Every process is gone and the layer is closed; the
   // cgroup's directory and the registry entry go after it.
   virtual void ended(const Outcome& outcome) = 0;

@@ -74,6 +74,13 @@ Measured max_rss(const End& end) {
   return {.value = static_cast<std::uint64_t>(end.init->usage.ru_maxrss) * 1024, .why_not = {}};
 }
 
+Measured delivered(const UsageRequest& request, std::string_view name) {
+  const std::optional<std::uint64_t> bytes =
+      request.relay != nullptr ? request.relay->delivered(name) : std::nullopt;
+  if (bytes) return {.value = *bytes, .why_not = {}};
+  return unknown("passed to the task as it is, where nobody counts");
+}
+
 void measure_layer(const UsageRequest& request, Usage& usage) {
   struct statfs info {};
   if (request.layer == nullptr || !*request.layer) {
@@ -123,7 +130,9 @@ Usage unmeasured_usage(const std::string& why) {
           .pids_refused = none,
           .cpu_throttled_ns = none,
           .layer_bytes = none,
-          .layer_inodes = none};
+          .layer_inodes = none,
+          .stdout_bytes = none,
+          .stderr_bytes = none};
 }
 
 Usage measure_usage(const UsageRequest& request) {
@@ -153,6 +162,8 @@ Usage measure_usage(const UsageRequest& request) {
   usage.oom_kills = read_cgroup(request, "memory.events", buffer).value("oom_kill", 1);
   measure_io(request, buffer, usage);
   measure_layer(request, usage);
+  usage.stdout_bytes = delivered(request, "stdout");
+  usage.stderr_bytes = delivered(request, "stderr");
   return usage;
 }
 
@@ -160,6 +171,9 @@ std::vector<std::string> limits_hit(const plan::Plan& plan, const End& end, cons
   std::vector<std::string> hit;
   const auto happened = [](const Measured& count) { return count.value.value_or(0) > 0; };
   if (end.reason == Reason::Ttl) hit.emplace_back("ttl");
+  if (end.reason == Reason::Idle) hit.emplace_back("idle");
+  if (end.reason == Reason::CpuLimit) hit.emplace_back("cpu-time");
+  if (end.reason == Reason::OutputLimit) hit.emplace_back("max-output");
   if (end.reason == Reason::MemoryLimit || happened(usage.oom_kills)) hit.emplace_back("memory");
   if (happened(usage.pids_refused)) hit.emplace_back("pids");
   if (happened(usage.cpu_throttled_ns)) hit.emplace_back("cpus");

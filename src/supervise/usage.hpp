@@ -13,9 +13,10 @@ namespace mayfly::supervise {
 
 struct UsageRequest {
   const End* end = nullptr;
-  std::int64_t spawned_ns = 0;  // CLOCK_BOOTTIME
-  const Fd* cgroup = nullptr;   // may be empty
-  const Fd* layer = nullptr;    // may be empty
+  std::int64_t spawned_ns = 0;   // CLOCK_BOOTTIME
+  const Fd* cgroup = nullptr;    // may be empty
+  const Fd* layer = nullptr;     // may be empty
+  const Relay* relay = nullptr;  // may be null
   std::string no_cgroup_why;
   bool is_reported = true;  // false: only the time, which costs no system call
 };

@@ -35,6 +35,8 @@ std::optional<Event> event_of(const Message& message) {
       return Event::Exited;
     case Kind::Drained:
       return Event::Drained;
+    case Kind::Stopped:
+      return Event::Stopped;
     case Kind::Failed:
       return Event::Failed;
     default:
@@ -48,7 +50,9 @@ Watch::Watch(WatchRequest request, WatchListener& listener)
     : request_(std::move(request)),
       listener_(listener),
       chores_due_(request_.chores_at.has_value()),
-      held_(request_.early_signals) {
+      held_(request_.early_signals),
+      control_open_(request_.control != nullptr) {
+  if (request_.cpu_limit_ns) cpu_look_at_ = request_.spawned;
   polls_.reserve(kFixedSlots + 6);
 }
 
@@ -96,9 +100,16 @@ Result<void> Watch::turn() {
   if (polls_[kSignals].revents != 0) TRY(take_signals_sent());
   if (polls_[kDenials].revents != 0) TRY(take_denials());
   if (polls_[kCaller].revents != 0) TRY(handle(Event::CallerGone));
+  if (control_open_) TRY(take_control());
   if (polls_[kCgroupEvents].revents != 0) check_cgroup();
+  if (polls_[kBacklog].revents != 0) listener_.write_backlog();
   request_.relay->handle(std::span(polls_).subspan(kFixedSlots), now_);
-  return {};
+  if (shows_progress()) request_.progress->show(now_);
+  return check_limits();
+}
+
+bool Watch::shows_progress() const {
+  return request_.progress != nullptr && state_ != State::Starting && state_ != State::Killing;
 }
 
 void Watch::collect_polls() {
@@ -119,6 +130,9 @@ void Watch::collect_polls() {
   if (request_.denials != nullptr && !killing) {
     polls_[kDenials] = {.fd = request_.denials->fd(), .events = POLLIN, .revents = 0};
   }
+  if (control_open_ && !killing) polls_[kControl] = request_.control->wants();
+  polls_[kBacklog].fd = listener_.backlog();
+  polls_[kBacklog].events = POLLOUT;
   request_.relay->add_polls(polls_);
 }
 
@@ -133,7 +147,14 @@ std::optional<std::int64_t> Watch::next_deadline() const {
   if (state_ == State::Killing) consider(teardown_end_);
   if (chores_due_) consider(request_.chores_at);
   consider(stop_at_);
+  consider(idle_deadline());
+  if (shows_progress()) consider(request_.progress->next_ns());
+  if (state_ < State::Ending) consider(cpu_look_at_);
+  if (control_open_ && state_ != State::Killing) consider(request_.control->next_try_ns());
   consider(request_.relay->next_try_ns());
+  if (request_.terminal != nullptr && state_ != State::Killing) {
+    consider(request_.terminal->next_look_ns());
+  }
   return next;
 }
 
@@ -213,6 +234,10 @@ Result<void> Watch::check_deadlines() {
   if (state_ == State::Ending && passed(grace_end_)) TRY(handle(Event::GracePassed));
   if (state_ == State::Killing && passed(teardown_end_)) give_up();
   if (passed(stop_at_)) TRY(stop());
+  if (request_.terminal != nullptr && state_ != State::Killing &&
+      passed(request_.terminal->next_look_ns())) {
+    request_.terminal->enter();
+  }
   if (chores_due_ && passed(request_.chores_at)) {
     chores_due_ = false;
     if (state_ != State::Killing) listener_.chores();
@@ -248,21 +273,46 @@ Result<void> Watch::take_signal(int signal) {
       return {};
     case Asks::Resume:
       stop_at_.reset();
-      return pass(signal);
+      return go_on();
     case Asks::Relay:
+      // The kernel tells the task, if the size has changed.
+      if (signal == SIGWINCH && request_.terminal != nullptr && request_.terminal->follow_size()) {
+        return {};
+      }
       return pass(signal);
   }
   return {};
 }
 
-// The task leads a session of its own, so its process group is an orphaned one, in which the kernel
-// drops what SIGTSTP does by default: only SIGSTOP stops it. Then we stop, as a shell expects of a
-// job. init's own key goes on; SIGCONT wakes us and is passed on.
+// Without a terminal the task leads a session of its own, so its process group is an orphaned one,
+// in which the kernel drops what SIGTSTP does by default: only SIGSTOP stops it. Then we stop, as a
+// shell expects of a job. init's own key goes on; SIGCONT wakes us and is passed on.
 Result<void> Watch::stop() {
   stop_at_.reset();
   TRY(pass(SIGSTOP));
+  if (request_.terminal != nullptr) request_.terminal->leave();
+  if (request_.progress != nullptr) request_.progress->erase();
   sys::stop_self();
-  return {};
+  // Before a message that the task was stopped is read: it was, and goes on now.
+  return request_.terminal != nullptr ? go_on() : Result<void>();
+}
+
+// Ctrl-Z was for the task; the user wants the shell that started us.
+Result<void> Watch::stop_with_task(const Message& message) {
+  const bool has_user = request_.terminal != nullptr && request_.terminal->has_user();
+  if (!has_user || message.index != resumes_) return {};
+  stop_at_.reset();
+  request_.terminal->leave();
+  request_.terminal->stop_job();
+  return go_on();
+}
+
+// After a stop, whoever continued us. While we were stopped nobody could see what the task did.
+Result<void> Watch::go_on() {
+  ++resumes_;
+  now_ = active_at_ = sys::boottime_ns();
+  if (request_.terminal != nullptr && state_ != State::Killing) request_.terminal->enter();
+  return pass(SIGCONT);
 }
 
 }  // namespace mayfly::supervise

@@ -15,13 +15,20 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "launch/launch.hpp"
+#include "supervise/control.hpp"
 #include "supervise/denials.hpp"
+#include "supervise/meter.hpp"
 #include "supervise/outcome.hpp"
+#include "supervise/progress.hpp"
 #include "supervise/relay.hpp"
 #include "supervise/states.hpp"
+#include "supervise/terminal.hpp"
 #include "sys/process.hpp"
 
 namespace mayfly::supervise {
+
+// Times are added up in 63 bits of nanoseconds: a hundred years is for ever.
+inline constexpr std::int64_t kLongest = std::int64_t{100} * 365 * 86'400 * 1'000'000'000;
 
 // All times are CLOCK_BOOTTIME, in nanoseconds.
 struct WatchRequest {
@@ -31,10 +38,13 @@ struct WatchRequest {
   const Fd* caller = nullptr;   // a pidfd; empty or null: nobody is watched
 
   std::int64_t setup_deadline = 0;
+  std::int64_t spawned = 0;
   std::optional<std::int64_t> ttl_deadline;
-  std::int64_t grace_ns = 0;                  // 0: no grace, kill at once
-  std::int64_t teardown_ns = 10'000'000'000;  // from the kill on
-  std::optional<std::int64_t> chores_at;      // when to call WatchListener::chores()
+  std::optional<std::int64_t> ttl_max_deadline;  // extend goes no further
+  std::int64_t init_key_margin_ns = 0;           // how much later init's own key turns
+  std::int64_t grace_ns = 0;                     // 0: no grace, kill at once
+  std::int64_t teardown_ns = 10'000'000'000;     // from the kill on
+  std::optional<std::int64_t> chores_at;         // when to call WatchListener::chores()
   bool linger = false;
   bool keep_running = false;            // SIGHUP is ignored
   const plan::Plan* plan = nullptr;     // for words; set where limits_memory is
@@ -42,6 +52,14 @@ struct WatchRequest {
   std::string no_cgroup_why;            // for `populated` where the sandbox has no cgroup
   std::vector<int> early_signals = {};  // to be passed on once the task is started
   Denials* denials = nullptr;           // null: refused calls are not told
+
+  // Asked for by options; null or empty: not.
+  std::optional<std::int64_t> idle_ns;
+  std::optional<std::int64_t> cpu_limit_ns;
+  Meter* meter = nullptr;  // needed for cpu_limit_ns
+  Control* control = nullptr;
+  Progress* progress = nullptr;
+  Terminal* terminal = nullptr;  // the task has one of its own, and the relay its master
 };
 
 class WatchListener {
@@ -55,6 +73,12 @@ class WatchListener {
   virtual void ending(Reason reason) = 0;
   // Once, when the sandbox has lived until chores_at. Must be quick.
   virtual void chores() = 0;
+  // What became of a line of the control descriptor.
+  virtual void answered(const ControlAnswer&) {}
+  // Reports that their reader was too slow for: a descriptor that they wait for, or -1; and a call
+  // once it is writable.
+  [[nodiscard]] virtual int backlog() const { return -1; }
+  virtual void write_backlog() {}
 };
 
 // What the loop found out.
@@ -82,10 +106,22 @@ class Watch {
   [[nodiscard]] End run();
 
  private:
-  enum Slot { kSocket, kInit, kCaller, kSignals, kTimer, kCgroupEvents, kDenials, kFixedSlots };
+  enum Slot {
+    kSocket,
+    kInit,
+    kCaller,
+    kSignals,
+    kTimer,
+    kCgroupEvents,
+    kDenials,
+    kControl,
+    kBacklog,
+    kFixedSlots
+  };
 
   Result<void> turn();
   Result<void> wait();
+  [[nodiscard]] bool shows_progress() const;
   void collect_polls();
   [[nodiscard]] std::optional<std::int64_t> next_deadline() const;
   Result<std::optional<std::int64_t>> timeout();
@@ -97,8 +133,22 @@ class Watch {
   Result<void> take_signals_sent();
   Result<void> take_signal(int signal);
   Result<void> stop();
+  Result<void> stop_with_task(const launch::Message& message);
+  Result<void> go_on();
 
   Result<void> handle(Event event, const launch::Message* message = nullptr, int signal = 0);
+  Result<void> pass_limit(Reason limit);
+  [[nodiscard]] std::optional<std::int64_t> idle_deadline() const;
+  Result<void> check_limits();
+  Result<void> check_cpu();
+  Result<void> check_output();
+
+  Result<void> take_control();
+  Result<void> obey(const Control::Line& line);
+  Result<std::optional<Error>> carry_out(const spec::ControlCommand& command);
+  Result<std::optional<Error>> extend(std::int64_t ttl_ns);
+
+  Result<void> send(const launch::Message& message, bool* sent = nullptr);
   void settle(Reason reason, int detail);
   void settle_exit(const launch::Message& message);
   Result<void> take_exit(const launch::Message& message);
@@ -121,6 +171,7 @@ class Watch {
   State state_ = State::Starting;
   End end_;
   bool settled_ = false;                      // end_.reason is final
+  Reason limit_ = Reason::Ttl;                // of Event::LimitPassed
   std::optional<launch::Message> main_exit_;  // Lingering: how the main process ended
   bool socket_open_ = true;
   bool cgroup_settled_ = false;
@@ -128,7 +179,11 @@ class Watch {
   bool broke_protocol_ = false;  // init did: then its death by SIGKILL is our doing
   std::vector<int> held_;        // signals that came before the task was started
   bool given_up_ = false;
-  int ending_signals_ = 0;
+  int ending_signals_ = 0;  // signals and cancel commands
+  bool control_open_ = false;
+  std::int64_t active_at_ = 0;  // the last start or command; output is the relay's to know
+  std::optional<std::int64_t> cpu_look_at_;
+  std::uint32_t resumes_ = 0;  // how often we went on: what was told before is stale
 
   std::int64_t now_ = 0;  // at the last wake-up
   std::optional<std::int64_t> grace_end_, teardown_end_, stop_at_;

@@ -58,6 +58,7 @@ Result<void> Watch::handle(Event event, const Message* message, int signal) {
       return {};
     case Action::MarkStarted:
       end_.started = true;
+      active_at_ = now_;
       if (state_ == State::Starting) state_ = State::Running;
       if (state_ != State::Killing) listener_.started(static_cast<int>(message->value));
       for (const int held : std::exchange(held_, {}))
@@ -75,10 +76,12 @@ Result<void> Watch::handle(Event event, const Message* message, int signal) {
       if (event == Event::SetupPassed) end_.error = too_slow();
       if (end_.failure || end_.error) settle(Reason::SetupFailed, 0);
       return kill();
+    case Action::Suspend:
+      return stop_with_task(*message);
     case Action::Lose:  // settled by judge_loss(), once init is reaped
       return kill();
     case Action::Pass:
-      return pass(signal);
+      return pass(signal != 0 ? signal : SIGTERM);
     case Action::Terminate:
       return terminate(event, signal);
     case Action::Kill:
@@ -111,6 +114,10 @@ void Watch::settle_exit(const Message& message) {
   if (message.index != CLD_EXITED && message.value == SIGKILL && was_out_of_memory()) {
     return settle(Reason::MemoryLimit, 0);
   }
+  // What it had said before it ended counts, though not all of it was taken yet.
+  if (request_.relay->is_over_limit() || request_.relay->will_be_over_limit()) {
+    return settle(Reason::OutputLimit, 0);
+  }
   const auto detail = static_cast<int>(message.value);
   settle(message.index == CLD_EXITED ? Reason::Exited : Reason::Signaled, detail);
 }
@@ -128,7 +135,10 @@ Result<void> Watch::take_exit(const Message& message) {
 }
 
 Result<void> Watch::terminate(Event event, int signal) {
-  settle(event == Event::TtlPassed ? Reason::Ttl : Reason::Cancelled, signal);
+  settle(event == Event::TtlPassed     ? Reason::Ttl
+         : event == Event::LimitPassed ? limit_
+                                       : Reason::Cancelled,
+         signal);
   // Once the main process has ended there is nobody whom init could ask.
   if (request_.grace_ns == 0 || state_ == State::Lingering) return kill();
   state_ = State::Ending;
@@ -146,12 +156,18 @@ Result<void> Watch::pass(int signal) {
   }
   const Message message{.kind = Kind::Signal,
                         .step = launch::Step::None,
-                        .index = 0,
+                        .index = resumes_,
                         .error = 0,
                         .value = signal,
                         .slot = launch::kMainSlot,
                         .text = {}};
-  TRY(sys::send_record(request_.sandbox->socket, std::as_bytes(std::span(&message, 1))));
+  return send(message);
+}
+
+Result<void> Watch::send(const Message& message, bool* sent) {
+  const bool went =
+      TRY(sys::send_record(request_.sandbox->socket, std::as_bytes(std::span(&message, 1))));
+  if (sent != nullptr) *sent = went;
   return {};
 }
 
@@ -178,6 +194,7 @@ Result<void> Watch::reap() {
   // Killed between a task's execve and reading about it: what was said stays true.
   while (!end_.started && socket_open_ && TRY(take_message())) {
   }
+  if (request_.terminal != nullptr) request_.terminal->let_go();
   check_cgroup();
   return {};
 }

@@ -78,6 +78,9 @@ inline long dup3(int from, int to, int flags) noexcept {
 inline long fcntl(int fd, int command, long argument) noexcept {
   return call(__NR_fcntl, fd, command, argument);
 }
+inline long ioctl(int fd, unsigned long request, long argument) noexcept {
+  return call(__NR_ioctl, fd, static_cast<long>(request), argument);
+}
 inline long close_range(unsigned first, unsigned last, unsigned flags) noexcept {
   return call(__NR_close_range, first, last, flags);
 }
@@ -128,6 +131,9 @@ inline long setresuid(unsigned uid) noexcept {
 }
 inline long setresgid(unsigned gid) noexcept {
   return call(__NR_setresgid, gid, gid, gid);
+}
+inline long setsid() noexcept {
+  return call(__NR_setsid);
 }
 inline long prctl(int option, unsigned long a = 0, unsigned long b = 0, unsigned long c = 0,
                   unsigned long d = 0) noexcept {

@@ -69,6 +69,15 @@ TEST_CASE("a failure of each step of the start: 125, the step is named, nothing 
   CHECK(mount_count() == mounts);
 }
 
+TEST_CASE("a failure to make a terminal: 125, the step is named") {
+  Hooked start({"--tty", "yes"}, {"/bin/sh", "-c", "echo the task ran"});
+  const Ended ended = start.failing(Step::Terminal).end();
+  CHECK(ended.code == 125);
+  CHECK(ended.out.empty());
+  CHECK(contains(ended.err, "make a terminal of the sandbox's own: open(/dev/pts/ptmx)"));
+  CHECK(contains(ended.err, "--tty no runs the command without one"));
+}
+
 TEST_CASE("the hooked program does what mayfly does where no hook is set") {
   const Ended ended = Hooked({}, {"/bin/sh", "-c", "echo the task ran; exit 3"}).end();
   CHECK(ended.code == 3);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -87,6 +88,10 @@ bool become_init_user(Place place) {
   if (options.most_processes != 0) {
     const rlimit limit{options.most_processes, options.most_processes};
     if (setrlimit(RLIMIT_NPROC, &limit) != 0) _exit(75);
+  }
+  if (options.terminal >= 0) {
+    setsid();
+    ioctl(options.terminal, TIOCSCTTY, 0);
   }
   for (const int number : options.ignored_signals)
     signal(number, SIG_IGN);

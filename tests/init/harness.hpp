@@ -71,6 +71,7 @@ struct StartOptions {
   bool blocked_signals = false;  // block what can be blocked before the start
   std::vector<int> ignored_signals = {};
   unsigned most_processes = 0;    // RLIMIT_NPROC of init; 0: as it is
+  int terminal = -1;              // init leads a session that it controls; -1: none
   bool close_supervisor = false;  // give init no descriptor 4
 };
 

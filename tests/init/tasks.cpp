@@ -148,6 +148,60 @@ TEST_CASE("a terminal becomes the controlling one, only if asked") {
   CHECK(failed.error == ENOTTY);
 }
 
+TEST_CASE("a foreground job is in init's session, and its stops are told, once until a signal") {
+  const Fd terminal(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  REQUIRE(terminal);
+  REQUIRE(unlockpt(terminal.get()) == 0);
+  const Fd end(ioctl(terminal.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  REQUIRE(end);
+  const auto start = [&](Sandbox& sandbox, Spawn request) {
+    sandbox.wait_until_ready();
+    request.header.flags |= launch::kForegroundJob;
+    const Fd memfd = sealed_memfd(request.bytes());
+    Pipe output = make_pipe();
+    Message message;
+    message.kind = Kind::Spawn;
+    sandbox.send(message, {memfd.get(), end.get(), output.write.get(), output.write.get()});
+    sandbox.expect(Kind::Started);
+    return std::move(output.read);
+  };
+  {
+    Sandbox sandbox({.terminal = end.get()});
+    const std::string output = read_all(start(sandbox, look()));
+    CHECK(fact(output, "leads_session") == "0");
+    CHECK(fact(output, "holds_terminal") == "1");
+  }
+  {
+    // With no more calls than init's list allows.
+    Sandbox sandbox({.terminal = end.get()});
+    Spawn request = command({nothing()});
+    request.filter = allow_only(policy::init_calls());
+    request.header.flags = launch::kInitFilter;
+    start(sandbox, request);
+    CHECK(sandbox.expect(Kind::Exited).index == CLD_EXITED);
+  }
+  Sandbox sandbox({.terminal = end.get()});
+  start(sandbox, command({target(), "die", std::to_string(SIGSTOP)}));
+  const Message stopped = sandbox.expect(Kind::Stopped);
+  CHECK(stopped.value == SIGSTOP);
+  CHECK(stopped.index == 0);
+  Message signal;
+  signal.kind = Kind::Signal;
+  signal.index = 7;
+  // Stopped anew before it came to run: told, since a signal came in between.
+  signal.value = SIGTSTP;
+  sandbox.send(signal);
+  signal.value = SIGCONT;
+  sandbox.send(signal);
+  Message next = sandbox.receive();
+  if (next.kind == Kind::Stopped) {
+    CHECK(next.index == 7);
+    sandbox.send(signal);
+    next = sandbox.receive();
+  }
+  CHECK(next.kind == Kind::Exited);
+}
+
 TEST_CASE("the task has no capabilities and no way to new ones") {
   const std::string status = run(command({target(), "status"})).output;
   for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})

@@ -30,3 +30,13 @@ TEST_CASE("normal_path and is_within") {
   CHECK_FALSE(is_within("/ab", "/a"));
   CHECK(is_within("/x", "/"));
 }
+
+TEST_CASE("time_text") {
+  CHECK(time_text(0) == "0.0s");
+  CHECK(time_text(99'999'999) == "0.0s");
+  CHECK(time_text(59'999'999'999) == "59.9s");
+  CHECK(time_text(60'000'000'000) == "1m00s");
+  CHECK(time_text(3'599'999'999'999) == "59m59s");
+  CHECK(time_text(3'600'000'000'000) == "1h00m");
+  CHECK(time_text(UINT64_MAX) == "5124095h34m");
+}

@@ -79,13 +79,3 @@ TEST_CASE("a failure is told with its own words, and what is left is told too") 
   CHECK(text_of(outcome).ends_with(
       "hint: make it\nmayfly: not a clean end: a process does not die\n"));
 }
-
-TEST_CASE("time_text") {
-  CHECK(time_text(0) == "0.0s");
-  CHECK(time_text(99'999'999) == "0.0s");
-  CHECK(time_text(59'999'999'999) == "59.9s");
-  CHECK(time_text(60'000'000'000) == "1m00s");
-  CHECK(time_text(3'599'999'999'999) == "59m59s");
-  CHECK(time_text(3'600'000'000'000) == "1h00m");
-  CHECK(time_text(UINT64_MAX) == "5124095h34m");
-}

@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "supervise/signals.hpp"
 #include "support.hpp"
 #include "sys/event.hpp"
@@ -23,6 +25,10 @@ class Recorder final : public supervise::WatchListener {
     add("ending " + std::string(supervise::reason_name(reason)));
   }
   void chores() override { add("chores"); }
+  void answered(const supervise::ControlAnswer& answer) override {
+    add("line " + std::to_string(answer.line) + ": " +
+        (answer.error ? describe(*answer.error) : std::string("done")));
+  }
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
@@ -55,6 +61,12 @@ int Script::next_signal() {
   launch::Message message;
   if (::recv(socket_, &message, sizeof message, 0) != sizeof message) return 0;
   return message.kind == launch::Kind::Signal ? static_cast<int>(message.value) : -1;
+}
+
+launch::Message Script::next() {
+  launch::Message message;
+  if (::recv(socket_, &message, sizeof message, 0) != sizeof message) ::_exit(1);
+  return message;
 }
 
 void Script::signal_supervisor(int signal) {
@@ -110,6 +122,21 @@ std::string watch_here(const Scene& scene, const std::function<int(Script&)>& sc
   request.linger = scene.linger;
   request.keep_running = scene.keep_running;
   request.no_cgroup_why = "no cgroup here";
+  request.spawned = now;
+  if (scene.idle_ms != 0) request.idle_ns = scene.idle_ms * kMs;
+  if (scene.ttl_max_ms != 0) request.ttl_max_deadline = now + scene.ttl_max_ms * kMs;
+  sys::Pipe control_pipe = sys::pipe().value();
+  std::optional<supervise::Control> control;
+  if (!scene.commands.empty() || !scene.control_stays) {
+    control.emplace(supervise::Endpoint::borrow_as_it_is(control_pipe.read_end.get()));
+    const auto size = static_cast<ssize_t>(scene.commands.size());
+    if (::write(control_pipe.write_end.get(), scene.commands.data(), scene.commands.size()) !=
+        size) {
+      return "?";
+    }
+    if (!scene.control_stays) control_pipe.write_end.reset();
+    request.control = &*control;
+  }
   Recorder recorder;
   const supervise::End end = supervise::Watch(std::move(request), recorder).run();
   return describe_end(end) + " [" + recorder.text() + "]";

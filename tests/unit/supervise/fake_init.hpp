@@ -27,6 +27,8 @@ class Script {
   void say_bytes(const void* bytes, std::size_t size);
   // The next signal that we are to pass on to the task; 0 at end of file.
   [[nodiscard]] int next_signal();
+  // The next message, of whatever kind.
+  [[nodiscard]] launch::Message next();
   // A signal to the supervisor.
   void signal_supervisor(int signal);
   // For ever, until somebody kills us.
@@ -50,6 +52,10 @@ struct Scene {
   std::string cgroup{};  // a directory that plays the cgroup
   std::function<void(supervise::Relay&)> relay{};
   std::vector<int> task_ends{};  // closed once the fake init has them
+  std::int64_t idle_ms = 0;      // 0: none
+  std::int64_t ttl_max_ms = 0;   // 0: none
+  std::string commands{};        // what the control descriptor says at once
+  bool control_stays = true;     // … and whether it stays open
 };
 
 // Runs the loop against a fake init, in a process of its own. The answer, on one line: reason,

@@ -348,3 +348,102 @@ TEST_CASE(
         "exited 0 started unclean: output to stdout was lost: its reader takes nothing "
         "[started 2, ending exited]");
 }
+
+namespace {
+
+struct Limited {
+  sys::Pipe task = make_pipe(), caller = make_pipe();
+  Relay relay;
+  explicit Limited(std::uint64_t bytes) {
+    relay.add_output(own(std::move(task.read_end)),
+                     Endpoint::borrow(caller.write_end.get(), Direction::Write), "stdout");
+    relay.limit_output(bytes);
+  }
+  std::string received() {
+    relay = Relay();
+    caller.write_end.reset();
+    return read_slowly(caller.read_end.get(), 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("relay: exactly as much output as the limit allows is no breach") {
+  Limited limited(5);
+  REQUIRE(::write(limited.task.write_end.get(), "hello", 5) == 5);
+  CHECK_FALSE(limited.relay.will_be_over_limit());
+  limited.task.write_end.reset();
+  turn(limited.relay, 5'000);
+  CHECK(limited.relay.finished());
+  CHECK_FALSE(limited.relay.is_over_limit());
+  CHECK(limited.relay.delivered("stdout") == 5u);
+  CHECK(limited.received() == "hello");
+}
+
+TEST_CASE("relay: of more output exactly the limit is delivered, and the rest is refused") {
+  for (const std::uint64_t limit : {std::uint64_t{1}, std::uint64_t{40'000}}) {
+    Limited limited(limit);
+    std::thread writer([&] { write_all(std::move(limited.task.write_end), pattern(100'000)); });
+    std::string received;
+    turn(limited.relay, 5'000);
+    CHECK(limited.relay.finished());
+    CHECK(limited.relay.is_over_limit());
+    CHECK(limited.relay.losses() == "");
+    CHECK(limited.relay.delivered("stdout") == limit);
+    writer.join();  // by EPIPE
+    CHECK(limited.received() == pattern(100'000).substr(0, limit));
+  }
+}
+
+TEST_CASE("relay: that there will be too much is seen before it is read") {
+  Limited limited(4);
+  REQUIRE(::write(limited.task.write_end.get(), "hello", 5) == 5);
+  CHECK(limited.relay.will_be_over_limit());
+  CHECK_FALSE(limited.relay.is_over_limit());
+}
+
+TEST_CASE("relay: an input that closes in between does not mix up the others") {
+  sys::Pipe in = make_pipe(), task_in = make_pipe(), task_out = make_pipe(), out = make_pipe();
+  Relay relay;
+  relay.add_input(Endpoint::borrow(in.read_end.get(), Direction::Read),
+                  own(std::move(task_in.write_end)), "stdin");
+  relay.add_output(own(std::move(task_out.read_end)),
+                   Endpoint::borrow(out.write_end.get(), Direction::Write), "stdout");
+  task_in.read_end.reset();  // POLLERR at the input's sink
+  REQUIRE(::write(task_out.write_end.get(), "late", 4) == 4);
+  std::vector<pollfd> polls;
+  relay.add_polls(polls);
+  REQUIRE(sys::ppoll(polls, 5'000'000'000));
+  relay.stop_input();
+  relay.handle(polls, sys::boottime_ns());
+  CHECK(relay.delivered("stdout") == 4u);
+}
+
+TEST_CASE("relay: the end of a terminal's input is typed, and a lost reader hangs it up") {
+  Terminal terminal = open_terminal();
+  termios cooked{};
+  REQUIRE(::tcgetattr(terminal.slave.get(), &cooked) == 0);
+  cooked.c_lflag |= ICANON;
+  REQUIRE(::tcsetattr(terminal.slave.get(), TCSANOW, &cooked) == 0);
+  sys::Pipe in = make_pipe(), out = make_pipe();
+  Fd copy(::fcntl(terminal.master.get(), F_DUPFD_CLOEXEC, 3));
+  REQUIRE(sys::set_nonblocking(terminal.master));
+  Relay relay;
+  relay.add_terminal(Endpoint::borrow(in.read_end.get(), Direction::Read),
+                     Endpoint::borrow(out.write_end.get(), Direction::Write),
+                     std::move(terminal.master), std::move(copy));
+  REQUIRE(::write(in.write_end.get(), "no newline", 10) == 10);
+  in.write_end.reset();
+  turn(relay, 300);
+  CHECK_FALSE(relay.finished());
+  char text[64];
+  CHECK(::read(terminal.slave.get(), text, sizeof text) == 10);
+  CHECK(::read(terminal.slave.get(), text, sizeof text) == 0);
+
+  out.read_end.reset();
+  turn(relay, 5'000);
+  CHECK(relay.finished());
+  CHECK(::read(terminal.slave.get(), text, sizeof text) <= 0);
+  CHECK(::write(terminal.slave.get(), "x", 1) == -1);
+  CHECK(errno == EIO);
+}

@@ -11,6 +11,7 @@
 
 #include "fake_init.hpp"
 #include "support.hpp"
+#include "sys/event.hpp"
 
 using namespace mayfly;
 using namespace mayfly::test;
@@ -386,4 +387,110 @@ TEST_CASE("watch: exit against SIGTERM, 200 times: one verdict, and what was sai
     cancels += cancelled ? 1 : 0;
   }
   CHECK(exits + cancels == 200);
+}
+
+TEST_CASE("watch: a sandbox that says nothing is idle, one that does is not") {
+  const Stopwatch silent;
+  CHECK(watch({.idle_ms = 200}, [](Script& init) {
+          init.started();
+          init.exited(init.next_signal());
+          return 0;
+        }) == "idle 124 started [started 2, ending idle]");
+  CHECK(silent.ms() >= 200);
+
+  // Every 100 ms a byte, for a second.
+  const std::string busy = in_child([] {
+    sys::Pipe task = sys::pipe().value(), caller = sys::pipe().value();
+    const int task_end = task.write_end.release();
+    const auto relay = [&](supervise::Relay& made) {
+      if (!sys::set_nonblocking(task.read_end)) ::_exit(1);
+      made.add_output(
+          supervise::Endpoint::own(std::move(task.read_end)),
+          supervise::Endpoint::borrow(caller.write_end.get(), supervise::Direction::Write),
+          "stdout");
+    };
+    return watch_here({.relay = relay, .task_ends = {task_end}, .idle_ms = 700}, [&](Script& init) {
+      init.started();
+      for (int i = 0; i < 10; ++i) {
+        sleep_ms(100);
+        if (::write(task_end, "x", 1) != 1) return 9;
+      }
+      init.exited(5);
+      return 0;
+    });
+  });
+  CHECK(busy == "exited 5 started [started 2, ending exited]");
+}
+
+TEST_CASE("watch: commands of the control descriptor") {
+  const auto obeying = [](const std::string& commands) {
+    return watch({.commands = commands}, [](Script& init) {
+      init.started();
+      init.exited(init.next_signal());
+      return 0;
+    });
+  };
+  const std::string cancelled = obeying("{\"cmd\":\"cancel\"}\n");
+  CHECK(cancelled.rfind("cancelled 143 started [", 0) == 0);  // without a signal of ours
+  CHECK(cancelled.find("line 1: done") != std::string::npos);
+  const std::string signalled = obeying("{\"cmd\":\"signal\",\"signal\":\"USR1\"}\n");
+  CHECK(signalled.rfind("exited 10 started [", 0) == 0);
+  CHECK(signalled.find("line 1: done") != std::string::npos);
+
+  // A second cancel ends at once what waits for its grace to pass.
+  const Stopwatch twice;
+  CHECK(watch({.grace_ms = 60'000, .commands = "{\"cmd\":\"cancel\"}\n{\"cmd\":\"cancel\"}\n"},
+              [](Script& init) {
+                init.started();
+                init.hang();
+                return 0;
+              })
+            .rfind("cancelled 143", 0) == 0);
+  CHECK(twice.ms() < 30'000);
+
+  CHECK(watch({.control_stays = false}, [](Script& init) {
+          init.started();
+          init.exited(init.next_signal());
+          return 0;
+        }).rfind("cancelled 143 started [", 0) == 0);
+}
+
+TEST_CASE("watch: extend turns both keys, never shortens and ends at the maximum") {
+  const Stopwatch clock;
+  const std::string end = watch({.ttl_ms = 300,
+                                 .grace_ms = 0,
+                                 .ttl_max_ms = 60'000,
+                                 .commands = "{\"cmd\":\"extend\",\"ttl\":\"900ms\"}\n"
+                                             "{\"cmd\":\"extend\",\"ttl\":\"100ms\"}\n"
+                                             "{\"cmd\":\"extend\",\"ttl\":\"1h\"}\n"
+                                             "{\"cmd\":\"extend\",\"ttl\":\"1s\"}\n"},
+                                [](Script& init) {
+                                  init.started();
+                                  const launch::Message first = init.next();
+                                  const launch::Message last = init.next();
+                                  const bool told =
+                                      first.kind == Kind::Deadline && first.value >= 900'000'000 &&
+                                      last.kind == Kind::Deadline && last.value >= 1'000'000'000;
+                                  if (!told) init.exited(99);
+                                  init.hang();
+                                  return 0;
+                                });
+  CAPTURE(end);
+  CHECK(clock.ms() >= 1000);
+  CHECK(end.rfind("ttl 124 started", 0) == 0);
+  CHECK(end.find("line 1: done") != std::string::npos);
+  CHECK(end.find("line 2: cannot extend the time to live to 0.1 s from now") != std::string::npos);
+  CHECK(end.find("extend never shortens") != std::string::npos);
+  CHECK(end.find("line 3: cannot extend the time to live to 3600.0 s from now: at most") !=
+        std::string::npos);
+  CHECK(end.find("line 4: done") != std::string::npos);
+}
+
+TEST_CASE("watch: rubbish on the control descriptor is answered and ends nothing") {
+  CHECK(watch({.commands = "rubbish\n{\"cmd\":\"stdin-close\"}\n"}, [](Script& init) {
+          init.started();
+          sleep_ms(200);
+          init.exited(3);
+          return 0;
+        }).rfind("exited 3 started [", 0) == 0);
 }

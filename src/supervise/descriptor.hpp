@@ -1,0 +1,17 @@
+// A descriptor of the caller's that an option names by its number.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "supervise/endpoint.hpp"
+
+namespace mayfly::supervise {
+
+// Refused: one of the task's own (0-2), one that is closed, or one of ours; one that is not open in
+// this direction. It becomes close-on-exec, which is how one of ours is known: so each is taken
+// once. `what` and `hint` are for the words: "write the status to descriptor 7".
+[[nodiscard]] Result<void> take_descriptor(int fd, Direction direction, const std::string& what,
+                                           const char* hint);
+
+}  // namespace mayfly::supervise

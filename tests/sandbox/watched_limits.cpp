@@ -1,0 +1,113 @@
+// The limits that the supervisor watches over: output, idle time, cpu time.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "harness/host.hpp"
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+
+TEST_CASE("--max-output stops at the cap, delivers exactly so much and says so") {
+  const Ended ended = run({"--max-output", "64K"}, {"yes"});
+  CHECK(ended.code == 124);
+  CHECK(ended.reason() == "output_limit");
+  CHECK(ended.out.size() == 65'536);
+  CHECK(ended.result["usage"]["stdout_bytes"] == 65'536);
+  CHECK(ended.result.value("clean", false));
+  CHECK(contains(ended.err, "output_limit (124)"));
+}
+
+TEST_CASE("--max-output counts standard output and error together, and allows exactly the cap") {
+  const Ended both = sh("echo 12345; echo 12345 >&2; sleep 0.2; echo 6; sleep 20",
+                        {"--max-output", "12", "--grace", "0", "--quiet"});
+  CHECK(both.code == 124);
+  CHECK(both.out + both.err == "12345\n12345\n");
+  const Ended exact = sh("printf 12345; exit 6", {"--max-output", "5"});
+  CHECK(exact.out == "12345");
+  CHECK(exact.code == 6);
+  CHECK(exact.reason() == "exited");
+  // Written and gone before anybody could read it: a cut is never taken for an end.
+  const Ended quick = sh("printf 123456; exit 6", {"--max-output", "5"});
+  CHECK(quick.out == "12345");
+  CHECK(quick.code == 124);
+  CHECK(quick.reason() == "output_limit");
+}
+
+TEST_CASE("--max-output holds where the output is a file, /dev/null or a terminal of its own") {
+  const TempDir host;
+  Run file({"--max-output", "1000"}, {"yes"});
+  const Fd out(::open(host.file("out", "").c_str(), O_WRONLY | O_CLOEXEC));
+  file.command.fd(1, out.get());
+  CHECK(file.end().reason() == "output_limit");
+  CHECK(read_file(host / "out").size() == 1000);
+  Run null({"--max-output", "10M"}, {"yes"});
+  const Fd nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  null.command.fd(1, nothing.get());
+  const Ended ended = null.end();
+  CHECK(ended.reason() == "output_limit");
+  CHECK(ended.result["usage"]["stdout_bytes"] == 10u << 20);
+  CHECK(run({"--tty", "yes", "--max-output", "1000"}, {"yes"}).out.size() == 1000);
+}
+
+TEST_CASE("output is not counted where it is passed on as it is, and the result says so") {
+  const Ended ended = sh("echo hi");
+  CHECK(ended.result["usage"]["stdout_bytes"].is_null());
+  CHECK(contains(ended.result["usage"].value("stdout_bytes_why", ""), "passed"));
+}
+
+TEST_CASE("--idle ends what says nothing, and leaves alone what does") {
+  const Ended silent = run({"--idle", "500ms"}, {"sleep", "30"});
+  CHECK(silent.code == 124);
+  CHECK(silent.reason() == "idle");
+  CHECK(silent.exited_after >= milliseconds(500));
+  CHECK(silent.exited_after < milliseconds(15'000));
+  const Ended busy = sh("for i in 1 2 3 4 5 6 7 8; do sleep 0.25; echo $i >&2; done; exit 9",
+                        {"--idle", "1500ms"});
+  CAPTURE(busy.err);
+  CHECK(busy.code == 9);
+  CHECK(busy.reason() == "exited");
+}
+
+TEST_CASE("--cpu-time charges the work of all processes together, and not sleep") {
+  const char* busy = "for i in 1 2 3 4; do (while :; do :; done) & done; wait";
+  const Ended worked = sh(busy, {"--cpu-time", "1s", "--ttl", "120s"});
+  CHECK(worked.code == 124);
+  CHECK(worked.reason() == "cpu_limit");
+  CHECK(worked.exited_after >= milliseconds(150));
+  const nlohmann::json& usage = worked.result["usage"];
+  // Without a cgroup it leaves out what was killed.
+  if (!usage["user_ns"].is_null() && !usage.contains("user_ns_why")) {
+    const double used = usage["user_ns"].get<double>() + usage["system_ns"].get<double>();
+    CHECK(used >= 0.95e9);
+    CHECK(used < 2.5e9);
+  }
+  const Ended slept = sh("sleep 1.5; exit 5", {"--cpu-time", "1s"});
+  CHECK(slept.code == 5);
+}
+
+TEST_CASE("--cpu-time sees the work of children that came and went") {
+  // No process lives long; each is waited for.
+  const char* script =
+      "while :; do /bin/sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done";
+  const Ended ended = sh(script, {"--cpu-time", "700ms", "--ttl", "120s"});
+  CHECK(ended.reason() == "cpu_limit");
+}
+
+TEST_CASE("limits that make no sense are refused") {
+  const auto refused = [](const Words& options, const std::string& words) {
+    const Ended ended = run(options, {"true"});
+    CAPTURE(ended.err);
+    CHECK(ended.code == 125);
+    CHECK(contains(ended.err, words));
+  };
+  refused({"--ttl-max", "1m"}, "longer than --ttl-max allows");  // the default is above it
+  refused({"--ttl", "0", "--ttl-max", "1m"}, "longer than --ttl-max allows");
+  refused({"--idle", "soon"}, "soon");
+  refused({"--tty", "maybe"}, "maybe");
+  refused({"--unsafe-tty", "--tty", "yes"}, "one of its own");
+  refused({"--unsafe-tty", "--idle", "1m"}, "--unsafe-tty");
+  refused({"--control-fd", "2"}, "belong to the command");
+  refused({"--control-fd", "77"}, "descriptor 77");
+}
