@@ -88,6 +88,7 @@ constexpr ReasonWords kReasonWords[] = {
     {Reason::CpuLimit, nullptr, "it used too much processor time"},
     {Reason::OutputLimit, nullptr, "it wrote too much output"},
     {Reason::MemoryLimit, nullptr, "it used too much memory"},
+    {Reason::LayerLimit, nullptr, "its layer on disk held more than it may"},
     {Reason::SyscallDenied, nullptr, "it was killed for a system call"},
     {Reason::Cancelled, "128 + N", "it was told to end by signal N, or without one (143)"},
     {Reason::SetupFailed, nullptr, "the sandbox could not be made"},

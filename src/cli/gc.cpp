@@ -65,6 +65,7 @@ Result<std::vector<Verdict>> collect_all(supervise::GcMode mode) {
     const bool top = facts.cgroup.own == "/";
     request.cgroup_parents = {facts.cgroup.mount + (top ? "" : facts.cgroup.own)};
   }
+  if (!facts.cache_dir.empty()) request.layer_parent = facts.cache_dir + "/layers";
   return supervise::collect(directory, request);
 }
 

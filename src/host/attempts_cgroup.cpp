@@ -14,6 +14,7 @@
 
 #include "base/fd.hpp"
 #include "host/attempts.hpp"
+#include "host/cgroup_places.hpp"
 #include "host/mounts.hpp"
 #include "sys/files.hpp"
 #include "sys/mounts.hpp"
@@ -106,13 +107,22 @@ Finding cgroup_memory_peak(const HostFacts& facts) {
   return peak ? found() : failed(-peak.error().sys_errno, peak.error().call);
 }
 
+// By the rules of a run with limits, with all controllers that there are.
 Finding cgroup_controllers(const HostFacts& facts) {
-  const std::string path = own_cgroup_dir(facts.cgroup) + "/cgroup.controllers";
-  std::string buffer;
-  const auto text = sys::read_whole_file(AT_FDCWD, path.c_str(), buffer, 4096);
-  if (!text) return failed(-text.error().sys_errno, text.error().call);
-  const std::string list(text->substr(0, text->find('\n')));
-  return list.empty() ? failed(0, "none in " + path) : found(list);
+  CgroupFacts cgroup = facts.cgroup;
+  if (cgroup.mount.empty()) return failed(0, "no cgroup v2 tree is mounted");
+  const Controllers all = read_controllers_of(cgroup.mount);
+  if (all.none()) return failed(0, "none in " + cgroup.mount);
+  look_for_places(cgroup, all, {});
+  const CgroupPlace* best = nullptr;
+  for (const CgroupPlace& place : cgroup.places) {
+    if (place.gives.none()) continue;
+    if (best == nullptr || !best->gives.has(place.gives)) best = &place;
+  }
+  if (best != nullptr) return found(names_of(best->gives) + ", below " + best->path);
+  if (cgroup.has_systemd) return found(names_of(all) + " or some of them, in a scope of systemd's");
+  return failed(0, cgroup.places.empty() ? "none can be given by " + own_cgroup_dir(cgroup)
+                                         : cgroup.places.front().why_not);
 }
 
 }  // namespace mayfly::host::attempts

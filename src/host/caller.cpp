@@ -140,4 +140,11 @@ std::string runtime_dir(uid_t uid, const char* xdg_runtime_dir) {
   return "/tmp/mayfly-" + std::to_string(uid);
 }
 
+std::string cache_dir(uid_t uid, const char* xdg_cache_home, const std::string& home) {
+  if (uid == 0) return "/var/cache/mayfly";
+  const std::string_view asked = xdg_cache_home != nullptr ? xdg_cache_home : "";
+  if (asked.substr(0, 1) == "/") return normal_path(asked) + "/mayfly";
+  return home.empty() ? std::string() : home + "/.cache/mayfly";
+}
+
 }  // namespace mayfly::host

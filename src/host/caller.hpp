@@ -20,4 +20,8 @@ void read_places(HostFacts& facts);
 // Where the registry lives (DESIGN 11), from the caller's uid and XDG_RUNTIME_DIR (null: unset).
 [[nodiscard]] std::string runtime_dir(uid_t uid, const char* xdg_runtime_dir);
 
+// Where layers on disk are made, from the caller's uid, XDG_CACHE_HOME (null: unset) and home.
+// Empty where there is none of these.
+[[nodiscard]] std::string cache_dir(uid_t uid, const char* xdg_cache_home, const std::string& home);
+
 }  // namespace mayfly::host

@@ -154,6 +154,10 @@ std::string names_of(Controllers controllers, std::string_view separator) {
   return text;
 }
 
+Controllers read_controllers_of(const std::string& path) {
+  return read_controllers(path + "/cgroup.controllers");
+}
+
 Result<std::string> own_cgroup(const CgroupFacts& cgroup) {
   std::string buffer;
   const auto text = TRY(sys::read_whole_file(AT_FDCWD, "/proc/self/cgroup", buffer, kMostBytes));
@@ -180,7 +184,7 @@ CgroupPlace look_at_place(CgroupPlace::Kind kind, const std::string& path, Contr
   }
   place.enabled = read_controllers(path + "/cgroup.subtree_control");
   place.gives = place.enabled;
-  const Controllers available = read_controllers(path + "/cgroup.controllers");
+  const Controllers available = read_controllers_of(path);
   const Controllers missing = wanted - place.enabled;
   if (missing.none()) return place;
   if ((missing & available).none()) {
@@ -199,7 +203,7 @@ CgroupPlace look_at_place(CgroupPlace::Kind kind, const std::string& path, Contr
 }
 
 void look_for_places(CgroupFacts& cgroup, Controllers wanted, const std::string& named) {
-  cgroup.in_tree = read_controllers(cgroup.mount + "/cgroup.controllers");
+  cgroup.in_tree = read_controllers_of(cgroup.mount);
   cgroup.has_systemd = sys::may_access(AT_FDCWD, "/run/systemd/system", F_OK);
   if (!named.empty()) {
     cgroup.places.push_back(look_at_place(CgroupPlace::Kind::Named, named, wanted));

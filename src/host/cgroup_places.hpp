@@ -23,6 +23,9 @@ void look_for_places(CgroupFacts& cgroup, Controllers wanted, const std::string&
 [[nodiscard]] CgroupPlace look_at_place(CgroupPlace::Kind kind, const std::string& path,
                                         Controllers wanted);
 
+// Those of its cgroup.controllers.
+[[nodiscard]] Controllers read_controllers_of(const std::string& path);
+
 // Our own cgroup's directory as it is now, after somebody moved us.
 [[nodiscard]] Result<std::string> own_cgroup(const CgroupFacts& cgroup);
 

@@ -28,8 +28,9 @@ struct Row {
 
 Cause no_overlay(int error, const Surroundings& around) {
   if (error == EIO) {
-    return {.why = "tmpfs holds no user xattrs on this kernel",
-            .remedy = "use a kernel from 6.6 on, or start mayfly as root"};
+    return {
+        .why = "tmpfs holds no user xattrs on this kernel",
+        .remedy = "none is needed: the layer is on disk; a kernel from 6.6 on has it in memory"};
   }
   if (error == EPERM) {
     return {.why = "this kernel lets no user namespace mount an overlay",
@@ -128,7 +129,7 @@ constexpr std::array kRows = {
     Row{"namespace_ban",    Need::Always, UserNamespace,  kInside, attempts::namespace_ban,    no_ban},
     Row{"process_limit",    Need::Some,   UserNamespace,  kInside, attempts::process_limit,    no_process_limit},
     Row{"tmpfs",            Need::Always, MountNamespace, kInside, attempts::tmpfs,            why_not_inside},
-    Row{"overlay",          Need::Always, MountNamespace, kInside, attempts::overlay,          no_overlay},
+    Row{"overlay",          Need::Some,   MountNamespace, kInside, attempts::overlay,          no_overlay},
     Row{"proc",             Need::Always, MountNamespace, kInside, attempts::proc,             why_no_proc},
     Row{"devpts",           Need::Always, MountNamespace, kInside, attempts::devpts,           why_not_inside},
     Row{"read_only_tree",   Need::Always, MountNamespace, kInside, attempts::read_only_tree,   why_not_inside},
@@ -139,7 +140,7 @@ constexpr std::array kRows = {
     Row{"pidfd",            Need::Always, Nothing,        kHere,   attempts::pidfd,            no_process_call},
     Row{"cgroup_clone",     Need::Some,   WritableCgroup, kHere,   attempts::cgroup_clone,     no_cgroup_clone},
     Row{"cgroup_kill",      Need::Some,   WritableCgroup, kHere,   attempts::cgroup_kill,      no_cgroup},
-    Row{"cgroup_controllers", Need::Some, WritableCgroup, kHere,   attempts::cgroup_controllers, no_controllers},
+    Row{"cgroup_controllers", Need::Some, Nothing,        kHere,   attempts::cgroup_controllers, no_controllers},
     Row{"memory_peak",      Need::Some,   Memory,         kHere,   attempts::cgroup_memory_peak, no_cgroup},
 };
 // clang-format on
@@ -189,7 +190,9 @@ std::vector<ProbeRow> probe(const HostFacts& facts) {
     result.need = row.need;
     result.detail = missing(row.requires_, facts, rows);
     if (result.detail.empty()) {
-      Finding finding = attempt(row.world, facts, row.attempt);
+      // It counts who lives in our cgroup: a child would be one more.
+      const bool in_place = row.attempt == attempts::cgroup_controllers;
+      Finding finding = in_place ? row.attempt(facts) : attempt(row.world, facts, row.attempt);
       result.verdict = finding.works ? Verdict::Works : Verdict::Fails;
       result.error = finding.error;
       result.detail = std::move(finding.detail);

@@ -1,4 +1,5 @@
-// Layer: the one tmpfs that holds every write of a sandbox.
+// Layer: the one tmpfs that holds every write of a sandbox; where tmpfs cannot, a directory on disk
+// (disk_layer.hpp) in its place.
 //
 // Threat: writes that outlive the sandbox, or fill the host. Kernel: user xattrs on
 // tmpfs (6.6; trusted ones, which a mount inside a user namespace cannot use, are older). It is
@@ -19,7 +20,11 @@ namespace mayfly::isolate::layer {
 
 struct Prepared {
   std::string options;  // the data of mount(2)
+  std::string on_disk;  // a directory of the host that is the layer instead; or empty
 };
+
+// What a fault's index says about the layer that it happened to.
+enum Place : std::uint32_t { kInMemory = 0, kOnDisk = 1 };
 
 [[nodiscard]] Prepared prepare(std::uint64_t bytes, std::uint64_t inodes);
 
@@ -29,6 +34,6 @@ struct Prepared {
 
 // Tries the user xattr that overlays need to delete lower directories: where tmpfs lacks it, an
 // overlay mounts and fails later with EIO.
-[[nodiscard]] Fault try_xattr() noexcept;
+[[nodiscard]] Fault try_xattr(const Prepared& prepared) noexcept;
 
 }  // namespace mayfly::isolate::layer

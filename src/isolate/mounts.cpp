@@ -41,7 +41,8 @@ std::string overlay_options(const std::string& lowerdir, const Mount& mount) {
   std::string options = "lowerdir=" + lowerdir;
   if (mount.upper != nullptr) {
     options += std::string(",upperdir=") + mount.upper + ",workdir=" + mount.work;
-    // Not `volatile`: memory has nothing to sync, and the kernel would make two directories for it.
+    // In memory there is nothing to sync, and the kernel would make two directories for it.
+    if (mount.is_volatile) options += ",volatile";
   }
   // trusted.* xattrs cannot be written inside a user namespace.
   return options + ",userxattr";
@@ -49,7 +50,8 @@ std::string overlay_options(const std::string& lowerdir, const Mount& mount) {
 
 class Preparer {
  public:
-  Preparer(Prepared& prepared, bool range) : prepared_(prepared), range_(range) {}
+  Preparer(Prepared& prepared, bool range, Upper upper)
+      : prepared_(prepared), range_(range), upper_(upper) {}
 
   Result<Mount> mount(const plan::MountStep& step) {
     Mount out;
@@ -118,6 +120,7 @@ class Preparer {
     if (!read_only) {
       out.upper = prepared_.arena.copy("u" + number);
       out.work = prepared_.arena.copy("w" + number);
+      out.is_volatile = upper_ == Upper::OnDisk;
     }
     std::string lowerdir;
     // Without an upper directory the kernel wants two lower ones: an empty one of ours is added.
@@ -177,6 +180,7 @@ class Preparer {
 
   Prepared& prepared_;
   bool range_;
+  Upper upper_;
   const std::string new_root_ = std::string(kNewRoot) + "/";
   std::vector<std::string> foreign_;  // targets of the caller's steps so far
   unsigned overlays_ = 0;
@@ -186,10 +190,10 @@ class Preparer {
 
 }  // namespace
 
-Result<Prepared> prepare(const plan::Plan& plan) {
+Result<Prepared> prepare(const plan::Plan& plan, Upper upper) {
   Prepared prepared;
   prepared.task = {.uid = plan.ids.task_uid, .gid = plan.ids.task_gid};
-  Preparer preparer(prepared, plan.ids.range);
+  Preparer preparer(prepared, plan.ids.range, upper);
   prepared.mounts.reserve(plan.mounts.size());
   for (const plan::MountStep& step : plan.mounts) {
     prepared.mounts.push_back(TRY(preparer.mount(step)));

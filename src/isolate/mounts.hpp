@@ -50,6 +50,7 @@ struct Mount {
   const char* lowerdir = nullptr;  // Overlay: the option's value, for fsconfig(2)
   const char* upper = nullptr;     // Overlay: names within the layer
   const char* work = nullptr;
+  bool is_volatile = false;
   const char* own_lower = nullptr;  // Overlay: directory of the layer that holds `nodes`, or null
   const Node* nodes = nullptr;
   std::size_t node_count = 0;
@@ -86,7 +87,10 @@ class Prepared {
   Arena arena;  // holds what the plan does not
 };
 
-[[nodiscard]] Result<Prepared> prepare(const plan::Plan& plan);
+// Where the upper directories of overlays are. On a disk nothing of them is ever synced.
+enum class Upper { InMemory, OnDisk };
+
+[[nodiscard]] Result<Prepared> prepare(const plan::Plan& plan, Upper upper = Upper::InMemory);
 
 // Shifts the trees that the plan wants id-mapped into the child's user namespace. A file system
 // without id-mapped mounts is used as it is where reading is enough, and refused where it is not.

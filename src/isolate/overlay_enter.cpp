@@ -46,6 +46,7 @@ long overlay_mount(const Mount& step) noexcept {
   if (answer >= 0 && step.upper != nullptr) {
     answer = raw::fsconfig_string(fs.get(), "upperdir", step.upper);
     if (answer >= 0) answer = raw::fsconfig_string(fs.get(), "workdir", step.work);
+    if (answer >= 0 && step.is_volatile) answer = raw::fsconfig_flag(fs.get(), "volatile");
   }
   // trusted.* xattrs cannot be written inside a user namespace.
   if (answer >= 0) answer = raw::fsconfig_flag(fs.get(), "userxattr");

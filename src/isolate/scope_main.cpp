@@ -53,7 +53,7 @@ int add_properties(sd_bus_message* call, std::uint32_t pid) {
 
 int ask(sd_bus* bus, const Job& job, std::uint32_t pid) {
   sd_bus_message* call = nullptr;
-  sd_bus_error why = SD_BUS_ERROR_NULL;
+  sd_bus_error why = {};
   int error =
       sd_bus_message_new_method_call(bus, &call, kService, kPath, kManager, "StartTransientUnit");
   if (error >= 0) error = sd_bus_message_append(call, "ss", job.unit.c_str(), "fail");
@@ -82,8 +82,12 @@ int wait_for(sd_bus* bus, const Job& job) {
 
 // Where the user's bus is, for callers without a login's environment.
 void find_user_bus() {
-  const std::string runtime = "/run/user/" + std::to_string(::getuid());
-  if (::access(runtime.c_str(), X_OK) == 0) ::setenv("XDG_RUNTIME_DIR", runtime.c_str(), 0);
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  const std::string bus = std::string(runtime != nullptr ? runtime : "") + "/bus";
+  if (std::getenv("DBUS_SESSION_BUS_ADDRESS") != nullptr || ::access(bus.c_str(), W_OK) == 0)
+    return;
+  const std::string usual = "/run/user/" + std::to_string(::getuid());
+  ::setenv("XDG_RUNTIME_DIR", usual.c_str(), 1);
 }
 
 }  // namespace

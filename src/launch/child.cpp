@@ -45,7 +45,7 @@ class ChildHalf {
     if (p_.user_ns.change) step(Step::ParentDeath, [&] { return die_with_parent(); });
 
     step(Step::Layer, [&] { return isolate::layer::enter(p_.layer, &layer_); });
-    step(Step::LayerXattr, [] { return isolate::layer::try_xattr(); });
+    step(Step::LayerXattr, [&] { return isolate::layer::try_xattr(p_.layer); });
     step(Step::Clone, [&] { return wait_for(Kind::Image, &init_image_); });
     step(Step::Mount, [&] { return isolate::mounts::enter(p_.mounts, &root_); });
     if (p_.ban_user_namespaces) {

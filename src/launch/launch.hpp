@@ -16,6 +16,7 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "host/causes.hpp"
+#include "isolate/disk_layer.hpp"
 #include "launch/protocol.hpp"
 #include "plan/plan.hpp"
 
@@ -27,10 +28,11 @@ struct Sandbox {
   pid_t init_pid = 0;  // in the supervisor's pid namespace
   Fd init_pidfd;
   Fd socket;  // SEQPACKET to init, non-blocking
-  Fd layer;   // root directory of the layer's tmpfs (O_DIRECTORY), for the walk and usage
-  Fd terminal_master, terminal_slave;  // of the task's terminal, where the plan has one
-  Fd proc;                             // its /proc, where the plan asks for it
-  Fd cgroup;                           // the sandbox's cgroup directory, if it has one
+  Fd layer;   // root directory of the layer (O_DIRECTORY), for the walk and usage
+  isolate::disk_layer::Made disk_layer;  // where the layer is on disk: to be removed
+  Fd terminal_master, terminal_slave;    // of the task's terminal, where the plan has one
+  Fd proc;                               // its /proc, where the plan asks for it
+  Fd cgroup;                             // the sandbox's cgroup directory, if it has one
   std::string cgroup_path;
   Fd id_lock;  // holds the throwaway id range as long as it is open
   // What the child half reads until it executes init: ours alone again after settle().

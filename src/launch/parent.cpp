@@ -18,6 +18,7 @@
 #include <csignal>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -26,7 +27,9 @@
 #include "isolate/net.hpp"
 #include "launch/child.hpp"
 #include "launch/launch.hpp"
+#include "launch/messages.hpp"
 #include "launch/spawn_request.hpp"
+#include "sys/entries.hpp"
 #include "sys/mounts.hpp"
 #include "sys/raw_calls.hpp"
 
@@ -37,6 +40,12 @@ constexpr std::size_t kStackSize = 32 << 10;
 constexpr std::size_t kGuardSize = 4096;
 
 enum class CgroupEntry { ByClone, ByMove };
+
+// How one attempt at a start is made.
+struct Way {
+  CgroupEntry entry = CgroupEntry::ByClone;
+  isolate::mounts::Upper layer = isolate::mounts::Upper::InMemory;
+};
 
 // The lowest byte of the child half's stack, with a page below it that no one may touch. It is
 // never given back: telling every processor of an unmapping costs more than its pages.
@@ -65,10 +74,13 @@ class Launch {
       }
     }
     remove_cgroup();
+    // What cannot be removed is left to gc.
+    static_cast<void>(isolate::disk_layer::remove(disk_layer_, 0));
   }
 
-  Result<Sandbox> run(CgroupEntry entry) {
-    TRY(prepare(entry));
+  Result<Sandbox> run(Way way) {
+    const CgroupEntry entry = way.entry;
+    TRY(prepare(way));
     TRY(clone(entry));
     TRY(let_go(entry));
     TRY(send_image());
@@ -77,11 +89,13 @@ class Launch {
     if (cgroup_.directory) TRY(isolate::cgroup::forbid_below(cgroup_));
     const std::uint64_t ignored = ignored_signals();
     Sandbox sandbox = TRY(wait_for_ready());
+    if (disk_layer_.directory) TRY(check_disk_layer(sandbox.layer));
     TRY(prepare_terminal(sandbox));
     TRY(send_spawn(ignored, sandbox.terminal_slave));
     sandbox.init_pid = std::exchange(pid_, 0);
     sandbox.init_pidfd = std::move(pidfd_);
     sandbox.socket = std::move(socket_);
+    sandbox.disk_layer = std::exchange(disk_layer_, {});
     sandbox.cgroup = std::move(cgroup_.directory);
     sandbox.cgroup_path = std::exchange(cgroup_.path, {});
     sandbox.id_lock = std::move(range_.lock);
@@ -93,9 +107,12 @@ class Launch {
   // cgroup is killed at birth if cgroup.kill was ever used on one of the two cgroups.
   [[nodiscard]] bool born_dead() const { return born_dead_; }
 
+  // The kernel's tmpfs cannot be a layer, which was found out before anything was mounted.
+  [[nodiscard]] bool needs_disk() const { return needs_disk_; }
+
  private:
-  Result<void> prepare(CgroupEntry entry) {
-    p_.mounts = TRY(isolate::mounts::prepare(plan_));
+  Result<void> prepare(Way way) {
+    p_.mounts = TRY(isolate::mounts::prepare(plan_, way.layer));
     p_.layer = isolate::layer::prepare(plan_.layer_bytes, plan_.layer_inodes);
     p_.landlock = isolate::landlock::prepare(plan_.landlock_abi);
     p_.hooks = TestHooks::from_environment();
@@ -117,9 +134,26 @@ class Launch {
     if (!plan_.cgroup_parent.empty()) {
       cgroup_ = TRY(isolate::cgroup::make(plan_.cgroup_parent, request_.id));
       TRY(isolate::cgroup::limit(cgroup_, plan_.cgroup));
-      p_.unshare_cgroup = entry == CgroupEntry::ByMove;
+      p_.unshare_cgroup = way.entry == CgroupEntry::ByMove;
     }
+    if (way.layer == isolate::mounts::Upper::OnDisk) TRY(make_disk_layer());
     return open_descriptors();
+  }
+
+  Result<void> make_disk_layer() {
+    isolate::disk_layer::Owner owner{.uid = ::geteuid(), .gid = ::getegid()};
+    if (plan_.ids.range) owner = {.uid = range_.base, .gid = range_.base};
+    disk_layer_ = TRY(isolate::disk_layer::make(plan_.layer_parent, request_.id, owner));
+    p_.layer.on_disk = disk_layer_.path;
+    return {};
+  }
+
+  // The child half went there by its path.
+  Result<void> check_disk_layer(const Fd& entered) const {
+    const sys::Identity made = TRY(sys::fstat(disk_layer_.directory, disk_layer_.path));
+    const sys::Identity found = TRY(sys::fstat(entered, disk_layer_.path));
+    if (made.device == found.device && made.inode == found.inode) return {};
+    return internal_error("use " + disk_layer_.path + " as the layer: another one took its place");
   }
 
   Result<void> open_descriptors() {
@@ -268,15 +302,9 @@ class Launch {
     return send(Message{.kind = Kind::Spawn}, descriptors);
   }
 
-  static constexpr std::size_t kMostReceived = 4;
-  struct Received {
-    Message message;
-    std::array<Fd, kMostReceived> descriptors;
-  };
-
   Result<Received> expect(Kind kind) {
     Received received = TRY(receive());
-    if (received.message.kind == Kind::Failed) return step_error(plan_, received.message);
+    if (received.message.kind == Kind::Failed) return told(received.message);
     const bool with_descriptor = kind == Kind::Network || kind == Kind::Ready;
     if (received.message.kind != kind || (with_descriptor && !received.descriptors[0])) {
       return internal_error("start the sandbox: unexpected message");
@@ -301,51 +329,16 @@ class Launch {
                    .hint = "a file system that does not answer (NFS, FUSE) is the usual cause"};
     }
     if ((watched[0].revents & POLLIN) == 0) return death();
-    Received received;
-    iovec data = {.iov_base = &received.message, .iov_len = sizeof received.message};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMostReceived * sizeof(int))];
-    msghdr header = {};
-    header.msg_iov = &data;
-    header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
-    ssize_t size = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
-    // The child went without reading all that we had sent. That is told once, before its last
-    // words.
-    if (size < 0 && errno == ECONNRESET) {
-      size = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
-    }
-    const cmsghdr* rights = CMSG_FIRSTHDR(&header);
-    if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
-      const auto* numbers = reinterpret_cast<const int*>(CMSG_DATA(rights));
-      const std::size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (std::size_t i = 0; i < count && i < kMostReceived; ++i)
-        received.descriptors[i] = Fd(numbers[i]);
-    }
+    std::optional<Received> received = TRY(receive_message(socket_));
     // End of file says that exec closed the socket or that the child died: the pidfd knows.
-    if (size != static_cast<ssize_t>(sizeof received.message)) return death();
+    if (!received) return death();
     has_spoken_ = true;
-    return received;
+    return std::move(*received);
   }
 
   Result<void> send(const Message& message, std::span<const int> descriptors) {
-    iovec data = {.iov_base = const_cast<Message*>(&message), .iov_len = sizeof message};
-    alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))] = {};
-    msghdr header = {};
-    header.msg_iov = &data;
-    header.msg_iovlen = 1;
-    if (!descriptors.empty()) {
-      header.msg_control = control;
-      header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-      cmsghdr* rights = CMSG_FIRSTHDR(&header);
-      rights->cmsg_level = SOL_SOCKET;
-      rights->cmsg_type = SCM_RIGHTS;
-      rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-      std::copy(descriptors.begin(), descriptors.end(), reinterpret_cast<int*>(CMSG_DATA(rights)));
-    }
-    if (::sendmsg(socket_.get(), &header, MSG_NOSIGNAL) >= 0) return {};
-    if (errno == EPIPE || errno == ECONNRESET) return last_words();
-    return sys::errno_error("speak to the sandbox", "sendmsg");
+    if (TRY(send_message(socket_, message, descriptors))) return {};
+    return last_words();
   }
 
   Error refused(int error) const {
@@ -353,6 +346,13 @@ class Launch {
       return refused_namespaces(error, host::look_around(*request_.facts));
     }
     return failure(Step::Clone, error);
+  }
+
+  // Why the child half gave up.
+  Error told(const Message& failed) {
+    needs_disk_ = failed.step == Step::LayerXattr && failed.error == EOPNOTSUPP &&
+                  failed.index == isolate::layer::kInMemory;
+    return step_error(plan_, failed);
   }
 
   [[nodiscard]] Error failure(Step step, int error) const {
@@ -372,7 +372,7 @@ class Launch {
     Result<Received> last = receive();
     if (!last) return std::move(last).error();
     // Whatever else it said before is of no use now.
-    return last->message.kind == Kind::Failed ? step_error(plan_, last->message) : last_words();
+    return last->message.kind == Kind::Failed ? told(last->message) : last_words();
   }
 
   // The child ended without a word. Says how, and remembers a kill at birth.
@@ -404,25 +404,44 @@ class Launch {
   isolate::cgroup::Made cgroup_;
   Fd socket_, socket_child_, supervisor_, pidfd_;
   pid_t pid_ = 0;
+  isolate::disk_layer::Made disk_layer_;
   bool born_dead_ = false;
+  bool needs_disk_ = false;
   bool has_spoken_ = false;  // a message of the child's was received
 };
 
-Result<Sandbox> attempt(const plan::Plan& plan, const StartRequest& request, CgroupEntry entry,
-                        bool& born_dead) {
+struct Attempt {
+  Result<Sandbox> sandbox;
+  bool born_dead = false;
+  bool needs_disk = false;
+};
+
+Attempt attempt(const plan::Plan& plan, const StartRequest& request, Way way) {
   const auto launch = std::make_shared<Launch>(plan, request);
-  Result<Sandbox> sandbox = launch->run(entry);
+  Result<Sandbox> sandbox = launch->run(way);
   if (sandbox) sandbox->launch = launch;
-  born_dead = launch->born_dead();
-  return sandbox;
+  return {.sandbox = std::move(sandbox),
+          .born_dead = launch->born_dead(),
+          .needs_disk = launch->needs_disk()};
 }
 
 }  // namespace
 
+// What a kernel cannot do is found out by trying: each of the two second ways is taken once.
 Result<Sandbox> start(const plan::Plan& plan, const StartRequest& request) {
-  bool born_dead = false;
-  Result<Sandbox> sandbox = attempt(plan, request, CgroupEntry::ByClone, born_dead);
-  return born_dead ? attempt(plan, request, CgroupEntry::ByMove, born_dead) : std::move(sandbox);
+  using isolate::mounts::Upper;
+  Way way{.layer = plan.layer == spec::LayerKind::Disk ? Upper::OnDisk : Upper::InMemory};
+  for (;;) {
+    Attempt made = attempt(plan, request, way);
+    if (made.born_dead && way.entry == CgroupEntry::ByClone) {
+      way.entry = CgroupEntry::ByMove;
+    } else if (made.needs_disk && way.layer == Upper::InMemory &&
+               plan.layer == spec::LayerKind::Auto) {
+      way.layer = Upper::OnDisk;
+    } else {
+      return std::move(made.sandbox);
+    }
+  }
 }
 
 void settle(Sandbox& sandbox) {

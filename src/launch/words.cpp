@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/text.hpp"
+#include "isolate/layer.hpp"
 #include "launch/launch.hpp"
 #include "sys/mounts.hpp"
 
@@ -119,6 +120,33 @@ Words mount_words(const plan::Plan& plan, std::uint32_t index, int error) {
   return {};
 }
 
+Words layer_words(const plan::Plan& plan, const Message& failed) {
+  const bool on_disk = failed.index == isolate::layer::kOnDisk;
+  if (on_disk) {
+    const bool xattr = failed.step == Step::LayerXattr;
+    return {.action = "use a directory in " + shown(plan.layer_parent) + " as the layer" +
+                      (xattr ? ": its file system holds no user xattrs" : ""),
+            .call = xattr ? "setxattr(layer, \"user.mayfly\")" : "mount(layer, MS_BIND)",
+            .hint =
+                "the cache directory must be on a file system such as ext4, xfs or btrfs: "
+                "XDG_CACHE_HOME names another one"};
+  }
+  if (failed.step == Step::Layer) {
+    return {.action = "make the layer (a tmpfs) that holds the sandbox's writes",
+            .call = "fsmount(tmpfs)",
+            .hint = failed.error == EPERM ? "user namespaces on this host may not mount; "
+                                            "`mayfly doctor` names what forbids it"
+                                          : "",
+            .kind = failed.error == EPERM ? ErrorKind::HostUnsupported : ErrorKind::Setup};
+  }
+  return {.action =
+              "keep the layer in memory: this kernel's tmpfs holds no user xattrs, so "
+              "that deleting a directory of a lower layer would fail",
+          .call = "setxattr(layer, \"user.mayfly\")",
+          .hint = "Linux 6.6 or newer is needed for it; --layer disk works without",
+          .kind = ErrorKind::HostUnsupported};
+}
+
 Words words_of(const plan::Plan& plan, const Message& failed) {
   switch (failed.step) {
     case Step::Clone:
@@ -140,19 +168,8 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
               .call = "prctl(PR_SET_PDEATHSIG)",
               .hint = {}};
     case Step::Layer:
-      return {.action = "make the layer (a tmpfs) that holds the sandbox's writes",
-              .call = "fsmount(tmpfs)",
-              .hint = failed.error == EPERM ? "user namespaces on this host may not mount; "
-                                              "`mayfly doctor` names what forbids it"
-                                            : "",
-              .kind = failed.error == EPERM ? ErrorKind::HostUnsupported : ErrorKind::Setup};
     case Step::LayerXattr:
-      return {.action =
-                  "keep the layer in memory: this kernel's tmpfs holds no user xattrs, so "
-                  "that deleting a directory of a lower layer would fail",
-              .call = "setxattr(layer, \"user.mayfly\")",
-              .hint = "Linux 6.6 or newer is needed",
-              .kind = ErrorKind::HostUnsupported};
+      return layer_words(plan, failed);
     case Step::Mount:
     case Step::Seal:
       return mount_words(plan, failed.index, failed.error);

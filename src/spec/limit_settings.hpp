@@ -77,6 +77,18 @@ inline constexpr Setting kLimitSettings[] = {
      .apply = [](Draft& d, Text v) -> Done {
        return set(d.spec.limits.layer_inodes, parse_count(v, INT64_MAX));
      }},
+    {.name = "layer",
+     .argument = "auto|memory|disk",
+     .group = kLimits,
+     .help = "where the layer is (auto: memory if it can be)",
+     .man = "Where the layer is. With `memory` it is a tmpfs, which goes with the sandbox, "
+            "whatever ends it. Before Linux 6.6 a tmpfs cannot be one. With `disk` it is a "
+            "directory below the cache directory (`$XDG_CACHE_HOME/mayfly` or `~/.cache/mayfly`; "
+            "root's is `/var/cache/mayfly`), which is removed at the end and, where mayfly was "
+            "killed, by mayfly-gc(1). Its size is then looked at several times a second: a "
+            "sandbox that is found above it ends with the reason `layer_limit`. The default, "
+            "`auto`, is memory where that works, else disk.",
+     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.limits.layer, parse_layer(v)); }},
     {.name = "rlimit",
      .argument = "NAME=SOFT[:HARD]",
      .group = kLimits,

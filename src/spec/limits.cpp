@@ -46,7 +46,7 @@ std::uint64_t unsized_parts(const Spec& spec) {
     return entry.kind == FsKind::Tmpfs && entry.size == 0;
   };
   return static_cast<std::uint64_t>(std::count_if(spec.fs.begin(), spec.fs.end(), unsized)) +
-         (spec.limits.layer_bytes ? 0 : 1);
+         (spec.limits.layer_bytes || spec.limits.layer == LayerKind::Disk ? 0 : 1);
 }
 
 std::uint64_t default_part(const Spec& spec) {
@@ -74,11 +74,6 @@ Result<void> check_memory(const Spec& spec) {
   if (*limits.memory < kLeastMemory) {
     return refused("a memory limit", *limits.memory, "the least is 4M",
                    "without a unit it is bytes: write 64M for 64 MiB");
-  }
-  if (limits.layer == LayerKind::Disk && !std::any_of(spec.fs.begin(), spec.fs.end(), [](auto& e) {
-        return e.kind == FsKind::Tmpfs;
-      })) {
-    return {};
   }
   std::uint64_t in_memory = limits.layer == LayerKind::Disk ? 0 : layer_bytes(spec);
   for (const FsEntry& entry : spec.fs) {
@@ -118,7 +113,8 @@ std::uint64_t pids_of(const Limits& limits) {
 }
 
 std::uint64_t layer_bytes(const Spec& spec) {
-  return spec.limits.layer_bytes ? *spec.limits.layer_bytes : default_part(spec);
+  if (spec.limits.layer_bytes) return *spec.limits.layer_bytes;
+  return spec.limits.layer == LayerKind::Disk ? kStockLayerBytes : default_part(spec);
 }
 
 std::uint64_t tmpfs_bytes(const Spec& spec) {

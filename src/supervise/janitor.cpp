@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "isolate/cgroup_ground.hpp"
 #include "supervise/cgroup_end.hpp"
+#include "supervise/stale_layers.hpp"
 #include "sys/entries.hpp"
 #include "sys/event.hpp"
 #include "sys/files.hpp"
@@ -28,19 +29,6 @@ std::int64_t realtime_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   return std::int64_t{now.tv_sec} * kSecond + now.tv_nsec;
-}
-
-Result<std::vector<std::string>> names_in(const Fd& directory, std::string_view path) {
-  std::vector<std::string> names;
-  // A descriptor of its own: reading moves the offset.
-  const Fd reader_fd = TRY(sys::open_directory_at(directory.get(), "."));
-  sys::DirectoryReader reader(reader_fd, path);
-  while (names.size() < kMostNames) {
-    const sys::DirectoryReader::Entry entry = TRY(reader.next());
-    if (entry.name == nullptr) break;
-    names.emplace_back(entry.name);
-  }
-  return names;
 }
 
 // Waits until nobody is left. False: somebody still is.
@@ -136,6 +124,10 @@ Result<Verdict> remove_locked(const RuntimeDir& directory, const Fd& folder, con
     if (!problem.empty()) return kept(std::move(problem));
   }
   if (!finding.parent.empty()) isolate::cgroup::give_back(finding.parent, id);
+  if (record && record->id == id) {
+    std::string problem = TRY(remove_layer(*record, request.patience_ns));
+    if (!problem.empty()) return kept(std::move(problem));
+  }
   TRY(sys::unlinkat(folder, kStateFile, sys::Entry::File));
   TRY(sys::unlinkat(folder, kNewStateFile, sys::Entry::File));
   const Result<bool> removed = sys::unlinkat(directory.fd(), id.c_str(), sys::Entry::Directory);
@@ -187,7 +179,7 @@ Result<void> collect_orphans(const RuntimeDir& directory, const std::string& par
                              const GcRequest& request, std::vector<Verdict>& verdicts) {
   const Fd top = TRY(sys::open_directory_at(AT_FDCWD, parent.c_str()));
   std::size_t looked_at = 0;
-  for (const std::string& name : TRY(names_in(top, parent))) {
+  for (const std::string& name : TRY(sys::names_in(top, parent, kMostNames))) {
     if (!name.starts_with(kCgroupPrefix)) continue;
     const std::string id = name.substr(kCgroupPrefix.size());
     if (!is_random_id(id)) continue;
@@ -215,7 +207,7 @@ bool is_entry_name(const std::string& name) {
 
 Result<std::vector<Verdict>> collect(const RuntimeDir& directory, const GcRequest& request) {
   std::vector<Verdict> verdicts;
-  std::vector<std::string> names = TRY(names_in(directory.fd(), directory.path()));
+  std::vector<std::string> names = TRY(sys::names_in(directory.fd(), directory.path(), kMostNames));
   names.erase(std::remove_if(names.begin(), names.end(),
                              [](const std::string& name) { return !is_entry_name(name); }),
               names.end());
@@ -225,6 +217,7 @@ Result<std::vector<Verdict>> collect(const RuntimeDir& directory, const GcReques
     verdicts.push_back(judge_entry(directory, names[(first + i) % names.size()], request));
   for (const std::string& parent : request.cgroup_parents)
     TRY(collect_orphans(directory, parent, request, verdicts));
+  if (!request.layer_parent.empty()) TRY(collect_layers(directory, request, verdicts));
   return verdicts;
 }
 
@@ -254,7 +247,7 @@ void sweep(const RuntimeDir& directory, const std::string& cgroup_mount,
 
 Result<std::vector<Listed>> list(const RuntimeDir& directory) {
   std::vector<Listed> all;
-  for (std::string& name : TRY(names_in(directory.fd(), directory.path()))) {
+  for (std::string& name : TRY(sys::names_in(directory.fd(), directory.path(), kMostNames))) {
     if (!is_valid_id(name)) continue;
     const Result<Fd> folder = sys::open_directory_at(directory.fd().get(), name.c_str());
     if (!folder) continue;

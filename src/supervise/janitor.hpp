@@ -33,12 +33,16 @@ struct GcRequest {
   GcMode mode = GcMode::Remove;
   std::string cgroup_mount;                  // of the v2 tree; empty: cgroups are left alone
   std::vector<std::string> cgroup_parents;   // where cgroups without an entry are looked for
+  std::string layer_parent;                  // where layers on disk without one are, or empty
   std::size_t most = SIZE_MAX;               // entries, and cgroups of each parent, looked at
   std::int64_t patience_ns = 2'000'000'000;  // for killed processes to be gone, per cgroup
   // A younger cgroup may belong to a start that has not come to lock it.
   std::int64_t orphan_age_ns = 1'000'000'000;
 };
 
+// A layer on disk is removed if its record names it, or if it has a random name, its owner is us,
+// nobody holds its lock (src/isolate/disk_layer.hpp) and it is no link.
+//
 // Goes through all entries, then through the parents: in its first 100 ms a run has no entry (see
 // supervisor.cpp), so one that is killed then leaves an empty cgroup with a random name. The
 // cgroup's own lock (src/isolate/cgroup.cpp) tells it from one that is in use.
@@ -50,7 +54,7 @@ struct GcRequest {
                                    const std::string& cgroup_mount);
 
 // The sweep of a run: at most 16 entries, at most once a minute for all runs together, waits for
-// nothing. What goes wrong is left to gc.
+// nothing, leaves layers on disk alone. What goes wrong is left to gc.
 void sweep(const RuntimeDir& directory, const std::string& cgroup_mount,
            const std::string& cgroup_parent);
 

@@ -26,6 +26,7 @@ constexpr std::array kRows = {
     Row{Reason::CpuLimit, "cpu_limit", 124},
     Row{Reason::OutputLimit, "output_limit", 124},
     Row{Reason::MemoryLimit, "memory_limit", 137},
+    Row{Reason::LayerLimit, "layer_limit", 124},
     Row{Reason::SyscallDenied, "syscall_denied", 159},
     Row{Reason::Cancelled, "cancelled", kSignalCode},
     Row{Reason::SetupFailed, "setup_failed", 125},

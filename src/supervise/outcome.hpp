@@ -23,6 +23,7 @@ enum class Reason {
   CpuLimit,
   OutputLimit,
   MemoryLimit,
+  LayerLimit,
   SyscallDenied,
   Cancelled,
   SetupFailed,

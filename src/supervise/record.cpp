@@ -40,6 +40,8 @@ Record from_json(const nlohmann::json& json) {
   read_member(json, "started_ns", record.started_ns);
   read_member(json, "cgroup", record.cgroup);
   read_member(json, "cgroup_inode", record.cgroup_inode);
+  read_member(json, "layer", record.layer);
+  read_member(json, "layer_inode", record.layer_inode);
   const nlohmann::json& labels = json.at("labels");
   if (!labels.is_object() || labels.size() > kMostLabels) throw std::out_of_range("labels");
   for (const auto& [key, value] : labels.items())
@@ -54,7 +56,8 @@ std::string to_json(const Record& record) {
   json.begin_object().member("v", kVersion).member("id", record.id).member("name", record.name);
   json.member("pid", record.pid).member("boot_id", record.boot_id);
   json.member("started_ns", record.started_ns).member("cgroup", record.cgroup);
-  json.member("cgroup_inode", record.cgroup_inode).key("labels").begin_object();
+  json.member("cgroup_inode", record.cgroup_inode).member("layer", record.layer);
+  json.member("layer_inode", record.layer_inode).key("labels").begin_object();
   for (const auto& [key, value] : record.labels)
     json.member(key, value);
   json.end_object().end_object();

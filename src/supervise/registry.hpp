@@ -48,6 +48,8 @@ struct Record {
   std::int64_t started_ns = 0;     // CLOCK_BOOTTIME
   std::string cgroup;              // absolute path, or empty
   std::uint64_t cgroup_inode = 0;  // 0: not known yet
+  std::string layer;               // absolute path of a layer on disk, or empty
+  std::uint64_t layer_inode = 0;   // 0: not known yet
   std::vector<std::pair<std::string, std::string>> labels;
   bool operator==(const Record&) const = default;
 };

@@ -25,7 +25,7 @@ enum class Event {
   Failed,      // init: a step of its own failed
   Lost,        // init is gone, or broke the protocol
   TtlPassed,
-  LimitPassed,  // another limit of the whole sandbox: idle time, cpu time, output
+  LimitPassed,  // another limit of the whole sandbox: idle time, cpu time, output …
   SetupPassed,  // the set-up took too long
   GracePassed,
   CallerGone,

@@ -12,6 +12,7 @@
 #include "init/image.hpp"
 #include "isolate/cgroup.hpp"
 #include "isolate/cgroup_ground.hpp"
+#include "isolate/disk_layer.hpp"
 #include "launch/launch.hpp"
 #include "launch/test_hooks.hpp"
 #include "plan/limits.hpp"
@@ -19,6 +20,7 @@
 #include "policy/stock.hpp"
 #include "supervise/caller.hpp"
 #include "supervise/janitor.hpp"
+#include "supervise/layer_meter.hpp"
 #include "supervise/registry.hpp"
 #include "supervise/signals.hpp"
 #include "supervise/stdio.hpp"
@@ -116,8 +118,10 @@ class Run final : public WatchListener {
   Result<void> take_ground();
   bool cancelled_early();
   Result<void> launch();
+  void use_disk_layer();
   void watch(std::int64_t began);
   void conclude(End& end);
+  bool remove_disk_layer();
   void let_go();
   [[nodiscard]] Record record() const;
   void note_unlisted(const Error& error);
@@ -140,6 +144,7 @@ class Run final : public WatchListener {
   std::optional<RuntimeDir> directory_;
   Entry entry_;
   launch::Sandbox sandbox_;
+  std::optional<LayerMeter> layer_meter_;  // of a layer on disk
   std::int64_t spawned_ns_ = 0;
   std::vector<int> early_;  // signals for a task that was not there yet
   std::optional<std::int64_t> ttl_ns_;
@@ -169,7 +174,7 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
   directory_ = TRY(RuntimeDir::open(facts_.runtime_dir));
   outcome_.id = spec_.name.empty() ? TRY(random_id()) : spec_.name;
   // What gc could not find by itself is written down before it is there.
-  if (!spec_.name.empty() || !plan_.cgroup.knobs.empty()) {
+  if (!spec_.name.empty() || !plan_.cgroup.knobs.empty() || plan_.layer == spec::LayerKind::Disk) {
     entry_ = TRY(Entry::claim(*directory_, record(), facts_.cgroup.mount));
   }
   if (!plan_.cgroup.knobs.empty()) TRY(take_ground());
@@ -234,6 +239,7 @@ Result<void> Run::launch() {
   spawned_ns_ = sys::boottime_ns();
   stdio_.task_ends.clear();
   if (plan_.refusals != plan::Refusals::Silent) denials_.emplace(filter, plan_.refusals);
+  if (sandbox_.disk_layer.directory) use_disk_layer();
   if (terminal_) {
     terminal_->hold(std::move(sandbox_.terminal_slave));
     if (Result<void> attached = stdio_.attach(std::move(sandbox_.terminal_master)); !attached) {
@@ -241,7 +247,7 @@ Result<void> Run::launch() {
       return attached;
     }
   }
-  if (entry_ && sandbox_.cgroup) {
+  if (entry_ && (sandbox_.cgroup || sandbox_.disk_layer.directory)) {
     if (Result<void> published = entry_.publish(record()); !published) {
       note_unlisted(published.error());
     }
@@ -250,8 +256,21 @@ Result<void> Run::launch() {
   return {};
 }
 
+void Run::use_disk_layer() {
+  layer_meter_.emplace(sandbox_.disk_layer.directory,
+                       LayerMeter::Size{.bytes = plan_.layer_bytes, .inodes = plan_.layer_inodes});
+  outcome_.notes.push_back({.what = "layer",
+                            .enforcement = plan::Enforcement::Approximated,
+                            .how = "on disk, in " + sandbox_.disk_layer.path +
+                                   (plan_.layer == spec::LayerKind::Disk
+                                        ? ""
+                                        : ", since this kernel's tmpfs holds no user xattrs") +
+                                   ": its size is looked at several times a second"});
+}
+
 void Run::watch(std::int64_t began) {
   WatchRequest request;
+  if (layer_meter_) request.layer_meter = &*layer_meter_;
   request.sandbox = &sandbox_;
   request.relay = &stdio_.relay;
   request.signals = &signals_;
@@ -321,6 +340,7 @@ void Run::conclude(End& end) {
                      .spawned_ns = spawned_ns_,
                      .cgroup = &sandbox_.cgroup,
                      .layer = &sandbox_.layer,
+                     .meter = layer_meter_ ? &*layer_meter_ : nullptr,
                      .relay = &stdio_.relay,
                      .no_cgroup_why = plan_.cgroup_reason,
                      .is_reported = spec_.status_fd >= 0 || !spec_.result_file.empty()});
@@ -329,7 +349,20 @@ void Run::conclude(End& end) {
   outcome_.proof.init_reaped = end.init.has_value();
   outcome_.proof.populated = std::move(end.populated);
   outcome_.proof.layer_closed =
-      static_cast<bool>(sys::close(std::move(sandbox_.layer), "the layer"));
+      static_cast<bool>(sys::close(std::move(sandbox_.layer), "the layer")) && remove_disk_layer();
+}
+
+// False: it is left to gc, which its entry tells of it.
+bool Run::remove_disk_layer() {
+  if (!sandbox_.disk_layer.directory) return true;
+  constexpr std::int64_t kPatience = 10'000'000'000;
+  const Result<void> removed =
+      isolate::disk_layer::remove(sandbox_.disk_layer, sys::boottime_ns() + kPatience);
+  if (removed) return true;
+  if (!outcome_.clean) outcome_.unclean_why += "; ";
+  outcome_.clean = false;
+  outcome_.unclean_why += describe(removed.error());
+  return false;
 }
 
 // After the result. An entry stays for gc where the cgroup could not be removed, and is made where
@@ -338,7 +371,8 @@ void Run::let_go() {
   sandbox_.init_pidfd.reset();
   sandbox_.cgroup.reset();
   const bool removed =
-      sandbox_.cgroup_path.empty() || isolate::cgroup::remove(sandbox_.cgroup_path);
+      (sandbox_.cgroup_path.empty() || isolate::cgroup::remove(sandbox_.cgroup_path)) &&
+      (!layer_meter_ || outcome_.proof.layer_closed);
   ground_.release();
   if (removed) {
     if (entry_) entry_.remove(*directory_);
@@ -355,7 +389,16 @@ Record Run::record() const {
                 .started_ns = sys::boottime_ns(),
                 .cgroup = sandbox_.cgroup_path,
                 .cgroup_inode = 0,
+                .layer = sandbox_.disk_layer.path,
+                .layer_inode = 0,
                 .labels = outcome_.labels};
+  if (const Fd& layer = sandbox_.disk_layer.directory) {
+    if (const Result<sys::Identity> found = sys::fstat(layer, record.layer)) {
+      record.layer_inode = found->inode;
+    }
+  } else if (plan_.layer == spec::LayerKind::Disk && record.layer.empty()) {
+    record.layer = plan_.layer_parent + "/" + outcome_.id;
+  }
   if (sandbox_.cgroup) {
     if (const Result<sys::Identity> cgroup = sys::fstat(sandbox_.cgroup, sandbox_.cgroup_path)) {
       record.cgroup_inode = cgroup->inode;

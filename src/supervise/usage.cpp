@@ -83,7 +83,11 @@ Measured delivered(const UsageRequest& request, std::string_view name) {
 
 void measure_layer(const UsageRequest& request, Usage& usage) {
   struct statfs info {};
-  if (request.layer == nullptr || !*request.layer) {
+  if (request.meter != nullptr) {
+    const LayerMeter::Size size = request.meter->measure();
+    usage.layer_bytes = {.value = size.bytes, .why_not = {}};
+    usage.layer_inodes = {.value = size.inodes, .why_not = {}};
+  } else if (request.layer == nullptr || !*request.layer) {
     usage.layer_bytes = usage.layer_inodes = unknown("there is no layer");
   } else if (::fstatfs(request.layer->get(), &info) != 0) {
     usage.layer_bytes = usage.layer_inodes = unknown("fstatfs: " + errno_name(errno));
@@ -178,7 +182,8 @@ std::vector<std::string> limits_hit(const plan::Plan& plan, const End& end, cons
   if (happened(usage.pids_refused)) hit.emplace_back("pids");
   if (happened(usage.cpu_throttled_ns)) hit.emplace_back("cpus");
   // Full at the end: what was full before and made room again is not known.
-  const bool full = usage.layer_bytes.value.value_or(0) >= plan.layer_bytes / kPage * kPage ||
+  const bool full = end.reason == Reason::LayerLimit ||
+                    usage.layer_bytes.value.value_or(0) >= plan.layer_bytes / kPage * kPage ||
                     usage.layer_inodes.value.value_or(0) >= plan.layer_inodes;
   if (full && plan.layer_bytes > 0) hit.emplace_back("layer");
   return hit;

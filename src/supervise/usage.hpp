@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fd.hpp"
+#include "supervise/layer_meter.hpp"
 #include "supervise/outcome.hpp"
 #include "supervise/watch.hpp"
 
@@ -16,6 +17,7 @@ struct UsageRequest {
   std::int64_t spawned_ns = 0;   // CLOCK_BOOTTIME
   const Fd* cgroup = nullptr;    // may be empty
   const Fd* layer = nullptr;     // may be empty
+  LayerMeter* meter = nullptr;   // of a layer on disk
   const Relay* relay = nullptr;  // may be null
   std::string no_cgroup_why;
   bool is_reported = true;  // false: only the time, which costs no system call

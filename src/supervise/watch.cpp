@@ -143,6 +143,9 @@ std::optional<std::int64_t> Watch::next_deadline() const {
   };
   if (state_ == State::Starting) consider(request_.setup_deadline);
   if (state_ < State::Ending) consider(request_.ttl_deadline);
+  if (state_ < State::Ending && request_.layer_meter != nullptr) {
+    consider(request_.layer_meter->next_ns());
+  }
   if (state_ == State::Ending) consider(grace_end_);
   if (state_ == State::Killing) consider(teardown_end_);
   if (chores_due_) consider(request_.chores_at);
@@ -228,6 +231,10 @@ Result<bool> Watch::take_message() {
 Result<void> Watch::check_deadlines() {
   const auto passed = [&](std::optional<std::int64_t> at) { return at && *at <= now_; };
   if (state_ < State::Ending && passed(request_.ttl_deadline)) TRY(handle(Event::TtlPassed));
+  LayerMeter* layer = request_.layer_meter;
+  if (layer != nullptr && state_ < State::Ending && passed(layer->next_ns()) && layer->look(now_)) {
+    TRY(pass_limit(Reason::LayerLimit));
+  }
   if (state_ == State::Starting && passed(request_.setup_deadline)) {
     TRY(handle(Event::SetupPassed));
   }

@@ -17,6 +17,7 @@
 #include "launch/launch.hpp"
 #include "supervise/control.hpp"
 #include "supervise/denials.hpp"
+#include "supervise/layer_meter.hpp"
 #include "supervise/meter.hpp"
 #include "supervise/outcome.hpp"
 #include "supervise/progress.hpp"
@@ -47,6 +48,7 @@ struct WatchRequest {
   std::optional<std::int64_t> chores_at;         // when to call WatchListener::chores()
   bool linger = false;
   bool keep_running = false;            // SIGHUP is ignored
+  LayerMeter* layer_meter = nullptr;    // of a layer on disk
   const plan::Plan* plan = nullptr;     // for words; set where limits_memory is
   bool limits_memory = false;           // its cgroup has a memory limit
   std::string no_cgroup_why;            // for `populated` where the sandbox has no cgroup

@@ -124,6 +124,20 @@ Result<DirectoryReader::Entry> DirectoryReader::next() {
   }
 }
 
+Result<std::vector<std::string>> names_in(const Fd& directory, std::string_view path,
+                                          std::size_t most) {
+  std::vector<std::string> names;
+  // A descriptor of its own: reading moves the offset.
+  const Fd own = TRY(openat(directory.get(), ".", O_RDONLY | O_DIRECTORY));
+  DirectoryReader reader(own, path);
+  while (names.size() < most) {
+    const DirectoryReader::Entry entry = TRY(reader.next());
+    if (entry.name == nullptr) break;
+    names.emplace_back(entry.name);
+  }
+  return names;
+}
+
 Result<std::string> getcwd() {
   std::array<char, PATH_MAX> path;
   const long length = ::syscall(SYS_getcwd, path.data(), path.size());

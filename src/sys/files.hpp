@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
@@ -49,6 +50,10 @@ class DirectoryReader {
   std::size_t at_ = 0, end_ = 0;
   alignas(8) std::array<char, 2048> buffer_;
 };
+
+// The names in a directory, of at most `most` entries. `path` is for errors only.
+[[nodiscard]] Result<std::vector<std::string>> names_in(const Fd& directory, std::string_view path,
+                                                        std::size_t most);
 
 [[nodiscard]] Result<Fd> openat(int dir, const char* path, int flags);
 

@@ -57,9 +57,10 @@ bool was_hit(const Ended& ended, const std::string& limit) {
   return std::find(hit.begin(), hit.end(), limit) != hit.end();
 }
 
-// The cgroup with controllers that our own lies below, as far as it could be one for sandboxes.
+// What is enabled in the cgroups around us. systemd changes those that it manages as it likes.
 std::vector<std::string> enabled_around_us() {
   std::vector<std::string> texts;
+  if (exists("/run/systemd/system")) return texts;
   for (std::string path = cgroup_of(::getpid()); path.size() >= tree_root().size();
        path.resize(path.rfind('/'))) {
     std::ifstream file(path + "/cgroup.subtree_control");
@@ -98,9 +99,10 @@ TEST_CASE("memory: what stays within is left alone") {
 }
 
 TEST_CASE("memory: a full layer is an error to the task, not its end") {
-  if (refused_for_want_of("memory", {"--memory", "64M"})) return;
-  const Ended ended =
-      sh("dd if=/dev/zero of=/tmp/x bs=1M count=64; echo then", {"--memory", "64M"});
+  const Words options = {"--memory", "64M", "--layer", "memory"};
+  if (refused_for_want_of("memory", options)) return;
+  const Ended ended = sh("dd if=/dev/zero of=/tmp/x bs=1M count=64; echo then", options);
+  if (contains(ended.err, "tmpfs holds no user xattrs")) return;  // before 6.6: it is on disk
   CHECK(ended.code == 0);
   CHECK(contains(ended.out, "then"));
   CHECK(contains(ended.err, "No space left"));
@@ -162,11 +164,8 @@ TEST_CASE("io: a limit of a file system without a disk is refused by name") {
 TEST_CASE("best effort: the task runs, and each limit says how it is held") {
   const Ended ended = run({"--memory", "64M", "--cpus", "1", "--limits", "best-effort"}, {"true"});
   CHECK(ended.code == 0);
-  const std::pair<const char*, const char*> limits[] = {{"memory", "memory"}, {"cpus", "cpu"}};
-  for (const auto& [what, controller] : limits) {
-    CAPTURE(what);
-    CHECK(note_of(ended, what) == (has_controller(controller) ? "enforced" : "not_enforced"));
-  }
+  CHECK(note_of(ended, "memory") == (has_controller("memory") ? "enforced" : "not_enforced"));
+  CHECK(note_of(ended, "cpus") == (has_controller("cpu") ? "enforced" : "not_enforced"));
   CHECK(note_of(ended, "pids") == "enforced");
 }
 
@@ -179,7 +178,8 @@ TEST_CASE("limits: nothing is left of the cgroups, and controllers are off again
       const Ended ended = run(options, {"sleep", "0.5"});
       CHECK(ended.code == 0);
       CHECK(note_of(ended, "memory") == (has_controller("memory") ? "enforced" : "not_enforced"));
-      CHECK(leftovers_of(ended.id()).empty());
+      // A scope of systemd's goes when systemd has seen that it is empty.
+      CHECK(within(milliseconds(10'000), [&] { return leftovers_of(ended.id()).empty(); }));
     });
   }
   for (std::thread& each : runs)

@@ -15,7 +15,7 @@ SKIPPED = 77
 # Passed on from whoever calls.
 VARIABLES = ("MAYFLY_MUST_RUN", "MAYFLY_TEST_FULL", "MAYFLY_FAULT_STRIDE")
 # What the programs of the suites execute besides themselves.
-TARGETS = ("mayfly", "tests/targets/mayfly-hooked", "tests/targets/probe", "tests/init/init_target",
+TARGETS = ("mayfly", "mayfly-scope", "tests/targets/mayfly-hooked", "tests/targets/probe", "tests/init/init_target",
            "tests/init/init_nothing")
 
 

@@ -60,5 +60,12 @@ TEST_CASE("limits: under a memory limit the parts in memory share half of it") {
   spec.limits.memory = 4ull << 30;
   CHECK(check_limits(spec));
   spec.limits.layer_bytes.reset();
+  spec.limits.layer = LayerKind::Disk;  // no memory: it needs no share
+  spec.limits.memory = 64u << 20;
+  CHECK(layer_bytes(spec) == kStockLayerBytes);
+  CHECK(tmpfs_bytes(spec) == 32u << 20);
+  CHECK(check_limits(spec));
+  spec.limits.layer = LayerKind::Auto;
+  spec.limits.memory = 4ull << 30;
   CHECK(layer_bytes(spec) == kStockLayerBytes);
 }

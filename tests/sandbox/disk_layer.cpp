@@ -1,0 +1,143 @@
+// The layer on disk: what it holds, what holds it, and that it goes.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "harness/host.hpp"
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+
+namespace {
+
+// A run whose layers are in a directory of its own, where the caller can choose one.
+class DiskRun {
+ public:
+  DiskRun(Words options, const Words& task) : run_(with_disk(std::move(options)), task) {
+    run_.command.env("XDG_CACHE_HOME", cache_.path()).deadline(milliseconds(120'000));
+    run_.project().file("lower/file", "of the host");
+  }
+
+  [[nodiscard]] Ended end() const { return run_.end(); }
+  [[nodiscard]] Process start() const { return run_.command.start(); }
+  [[nodiscard]] Ended end(Process process) const { return run_.end(std::move(process)); }
+  [[nodiscard]] const TempDir& cache() const { return cache_; }
+
+  [[nodiscard]] std::string layers() const {
+    return is_root() ? "/var/cache/mayfly/layers" : cache_ / "mayfly/layers";
+  }
+  // The layers of no other run: those that were not there before.
+  [[nodiscard]] bool is_left(const std::string& id) const { return exists(layers() + "/" + id); }
+
+  Finished gc() const {
+    return Command({mayfly_path(), "gc"}).env("XDG_CACHE_HOME", cache_.path()).run();
+  }
+
+ private:
+  static Words with_disk(Words options) {
+    options.insert(options.end(), {"--layer", "disk"});
+    return options;
+  }
+
+  TempDir cache_;
+  Run run_;
+};
+
+}  // namespace
+
+TEST_CASE("disk layer: files, directories of the host replaced, and nothing of it is left") {
+  const DiskRun run({}, {"sh", "-c",
+                         "echo text > /tmp/file; rm -r lower && mkdir lower && ls -A lower; "
+                         "cat /tmp/file; dd if=/dev/zero of=/var/tmp/x bs=1M count=3 2>/dev/null"});
+  const Ended ended = run.end();
+  CHECK_MESSAGE(ended.code == 0, ended.err);
+  CHECK(ended.out == "text\n");
+  CHECK(ended.result.at("clean") == true);
+  CHECK(ended.result.at("proof").at("layer_closed") == true);
+  CHECK(ended.result.at("usage").at("layer_bytes").get<std::uint64_t>() >= 3u << 20);
+  CHECK_FALSE(run.is_left(ended.id()));
+  bool told = false;
+  for (const auto& note : ended.result.at("notes")) {
+    if (note.at("what") == "layer") told = note.at("enforcement") == "approximated";
+  }
+  CHECK(told);
+}
+
+TEST_CASE("disk layer: more than its size ends the sandbox") {
+  const DiskRun run({"--layer-size", "4M", "--grace", "0"},
+                    {"sh", "-c", "dd if=/dev/zero of=/tmp/x bs=1M count=32; sleep 60"});
+  const Ended ended = run.end();
+  CHECK(ended.reason() == "layer_limit");
+  CHECK(ended.code == 124);
+  CHECK(ended.result.at("limits_hit") == nlohmann::json::array({"layer"}));
+  CHECK_FALSE(run.is_left(ended.id()));
+}
+
+TEST_CASE("disk layer: more files than it may hold end the sandbox, hidden ones too") {
+  const DiskRun run({"--layer-inodes", "300", "--grace", "0"},
+                    {"sh", "-c",
+                     "mkdir /tmp/d; i=0; while [ $i -lt 500 ]; do : > /tmp/d/$i; i=$((i+1)); done;"
+                     "chmod 0 /tmp/d; sleep 60"});
+  CHECK(run.end().reason() == "layer_limit");
+}
+
+TEST_CASE("disk layer: a tree made to stay does not") {
+  const DiskRun run({}, {"python3", "-c",
+                         "import os\n"
+                         "os.symlink('/etc', '/tmp/link')\n"
+                         "os.chdir('/tmp')\n"
+                         "for i in range(150):\n"
+                         "  os.mkdir('d'); os.chdir('d')\n"
+                         "  open('f', 'w').close()\n"
+                         "  os.chmod('f', 0)\n"
+                         "for i in range(150):\n"
+                         "  os.chdir('..'); os.chmod('d', 0)\n"});
+  const Ended ended = run.end();
+  CHECK_MESSAGE(ended.code == 0, ended.err);
+  CHECK(ended.result.at("clean") == true);
+  CHECK_FALSE(run.is_left(ended.id()));
+}
+
+TEST_CASE("disk layer: after a SIGKILL of the supervisor gc removes it, and not before") {
+  const std::string marker = new_marker();
+  const DiskRun run({"--name", "layer-" + marker},
+                    {"sh", "-c", "echo x > /tmp/x; sleep 60; : " + marker});
+  Process process = run.start();
+  await_processes(marker, 1);
+  const std::string id = "layer-" + marker;
+  CHECK(within(milliseconds(10'000), [&] { return run.is_left(id); }));
+  run.gc();
+  CHECK(run.is_left(id));
+  process.send(SIGKILL);
+  process.finish();
+  CHECK(within(milliseconds(10'000), [&] { return processes_with(marker).empty(); }));
+  CHECK(run.is_left(id));
+  CHECK(contains(run.gc().out, id + ": removed"));
+  CHECK_FALSE(run.is_left(id));
+}
+
+TEST_CASE("disk layer: a cache directory that cannot hold it is named, with the remedy") {
+  if (is_root()) return;  // root's is not the environment's to choose
+  const TempDir dir;
+  const Run run({"--layer", "disk"}, {"true"});
+  Command command = run.command;
+  command.env("XDG_CACHE_HOME", dir.file("no-directory", ""));
+  const Ended ended = run.end(command.start());
+  CHECK(ended.code == 125);
+  CHECK(contains(ended.err, "for layers on disk"));
+  CHECK(contains(ended.err, "XDG_CACHE_HOME can name"));
+}
+
+TEST_CASE("disk layer: where the layer cannot be in memory it is on disk by itself") {
+  const Ended in_memory = run({"--layer", "memory"}, {"true"});
+  if (in_memory.code == 0) return;  // 6.6 and later: there is nothing to make up for
+  CHECK(in_memory.reason() == "host_unsupported");
+  CHECK(contains(in_memory.err, "--layer disk"));
+  const Run replaced({}, {"sh", "-c", "rm -r lower && mkdir lower"});
+  replaced.project().file("lower/file", "of the host");
+  const Ended by_itself = replaced.end();
+  CHECK_MESSAGE(by_itself.code == 0, by_itself.err);
+}
