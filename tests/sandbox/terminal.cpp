@@ -27,7 +27,8 @@ struct Session {
   Process process;
 
   Session(const Words& options, const Words& task)
-      : run(options, task), process(screen.start(run.command.env("TERM", "xterm"))) {}
+      : run(options, task),
+        process(screen.start(run.command.env("TERM", "xterm").deadline(milliseconds(120'000)))) {}
 
   Ended end() { return run.end(std::move(process)); }
   // The modes are put back before the end is told.
@@ -201,7 +202,7 @@ TEST_CASE("a window that closes ends the sandbox") {
   const std::string marker = new_marker();
   Session session({"--grace", "500ms"},
                   {"/bin/sh", "-c", "/targets/probe hold \"$1\"", "sh", marker});
-  await_processes(marker, 2);
+  session.screen.expect("ready");
   session.screen.close();
   CHECK_FALSE(session.end().timed_out);
   CHECK(processes_with(marker).empty());

@@ -63,35 +63,45 @@ TEST_CASE("--idle ends what says nothing, and leaves alone what does") {
   CHECK(silent.reason() == "idle");
   CHECK(silent.exited_after >= milliseconds(500));
   CHECK(silent.exited_after < milliseconds(15'000));
-  const Ended busy = sh("for i in 1 2 3 4 5 6 7 8; do sleep 0.25; echo $i >&2; done; exit 9",
-                        {"--idle", "1500ms"});
+  const Ended busy =
+      sh("for i in 1 2 3 4 5 6 7 8 9; do sleep 0.5; echo $i >&2; done; exit 9", {"--idle", "3s"});
   CAPTURE(busy.err);
   CHECK(busy.code == 9);
   CHECK(busy.reason() == "exited");
 }
 
+namespace {
+
+// A second of processor time can take long on a machine that has others to serve.
+Ended patiently(const std::string& script, const Words& options) {
+  Run run(options, {"/bin/sh", "-c", script});
+  run.command.deadline(milliseconds(240'000));
+  return run.end();
+}
+
+}  // namespace
+
 TEST_CASE("--cpu-time charges the work of all processes together, and not sleep") {
-  const char* busy = "for i in 1 2 3 4; do (while :; do :; done) & done; wait";
-  const Ended worked = sh(busy, {"--cpu-time", "1s", "--ttl", "120s"});
+  const Ended worked = patiently("for i in 1 2 3 4; do (while :; do :; done) & done; wait",
+                                 {"--cpu-time", "400ms", "--ttl", "230s"});
   CHECK(worked.code == 124);
   CHECK(worked.reason() == "cpu_limit");
-  CHECK(worked.exited_after >= milliseconds(150));
   const nlohmann::json& usage = worked.result["usage"];
   // Without a cgroup it leaves out what was killed.
   if (!usage["user_ns"].is_null() && !usage.contains("user_ns_why")) {
     const double used = usage["user_ns"].get<double>() + usage["system_ns"].get<double>();
-    CHECK(used >= 0.95e9);
-    CHECK(used < 2.5e9);
+    CHECK(used >= 0.38e9);
+    CHECK(used < 2e9);
   }
-  const Ended slept = sh("sleep 1.5; exit 5", {"--cpu-time", "1s"});
+  const Ended slept = sh("sleep 1; exit 5", {"--cpu-time", "400ms"});
   CHECK(slept.code == 5);
 }
 
 TEST_CASE("--cpu-time sees the work of children that came and went") {
   // No process lives long; each is waited for.
-  const char* script =
-      "while :; do /bin/sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done";
-  const Ended ended = sh(script, {"--cpu-time", "700ms", "--ttl", "120s"});
+  const Ended ended =
+      patiently("while :; do /bin/sh -c 'i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done'; done",
+                {"--cpu-time", "300ms", "--ttl", "230s"});
   CHECK(ended.reason() == "cpu_limit");
 }
 
