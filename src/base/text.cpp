@@ -1,8 +1,10 @@
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <utility>
 
 namespace mayfly {
 
@@ -105,6 +107,34 @@ std::string time_text(std::uint64_t nanoseconds) {
   if (seconds < 60) return std::to_string(seconds) + "." + std::to_string(tenths % 10) + "s";
   if (seconds < 3600) return std::to_string(seconds / 60) + "m" + two(seconds % 60) + "s";
   return std::to_string(seconds / 3600) + "h" + two(seconds / 60 % 60) + "m";
+}
+
+std::string_view nearest(std::string_view typed, std::span<const std::string_view> names) {
+  if (typed.empty()) return {};
+  std::string_view best;
+  // Two letters changed places are two edits; in a short word, two edits make any other word.
+  const std::size_t most = typed.size() < 4 ? 1 : std::max<std::size_t>(2, typed.size() / 3);
+  std::size_t least = most + 1;
+  std::vector<std::size_t> row;
+  for (std::string_view name : names) {
+    if (typed.size() > 1 && name.substr(0, typed.size()) == typed) return name;
+    // Levenshtein's distance, one row of the matrix at a time.
+    row.resize(name.size() + 1);
+    for (std::size_t j = 0; j < row.size(); ++j)
+      row[j] = j;
+    for (std::size_t i = 1; i <= typed.size(); ++i) {
+      std::size_t diagonal = std::exchange(row[0], i);
+      for (std::size_t j = 1; j < row.size(); ++j) {
+        const std::size_t changed = diagonal + (typed[i - 1] == name[j - 1] ? 0 : 1);
+        diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+      }
+    }
+    if (row.back() < least) {
+      least = row.back();
+      best = name;
+    }
+  }
+  return best;
 }
 
 }  // namespace mayfly

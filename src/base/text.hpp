@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,5 +37,9 @@ namespace mayfly {
 // The number in the line "KEY NUMBER", as the kernel's keyed files have it; of the first line where
 // the key is empty.
 [[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key);
+
+// The name closest to what was typed: one that it abbreviates, or one few edits away. Empty: none.
+[[nodiscard]] std::string_view nearest(std::string_view typed,
+                                       std::span<const std::string_view> names);
 
 }  // namespace mayfly

@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/gather.hpp"
 #include "cli/help.hpp"
+#include "cli/read_request.hpp"
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
 #include "plan/plan.hpp"
@@ -37,7 +38,7 @@ Result<Request> read_words(const Request& outer) {
   for (std::string& word : words)
     args.push_back(word.data());
   args.push_back(nullptr);
-  TRY(parse(kRunVerb, std::span(args).first(words.size()), inner));
+  TRY(read_request(kRunVerb, std::span(args).first(words.size()), inner));
   inner.json = outer.json;
   return inner;
 }

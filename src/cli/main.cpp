@@ -14,6 +14,7 @@
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "cli/named_file.hpp"
+#include "cli/read_request.hpp"
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
 #include "supervise/supervisor.hpp"
@@ -72,7 +73,7 @@ int execute(const Command& command, std::span<char* const> args,
   request.beginning = &beginning;
   request.read_file = read_named_file;
   if (Result<std::string> dir = sys::getcwd()) request.working_dir = *std::move(dir);
-  const Result<void> parsed = parse(*command.verb, args, request);
+  const Result<void> parsed = read_request(*command.verb, args, request);
   if (!parsed) return command.refused(request, parsed.error());
   return request.help ? print(verb_help(*command.verb)) : command.body(request);
 }

@@ -10,4 +10,7 @@ namespace mayfly::cli {
 // The content of the file at `path`, which may be a pipe; more than 1 MiB is refused.
 [[nodiscard]] Result<std::string> read_named_file(const std::string& path);
 
+// The same for descriptor 0, up to its end.
+[[nodiscard]] Result<std::string> read_standard_input();
+
 }  // namespace mayfly::cli

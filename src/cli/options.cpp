@@ -112,6 +112,7 @@ bool is_unknown_long(const Verb& verb, std::string_view word) {
 struct Reading {
   const Verb& verb;
   GetoptTable table;
+  Take take;
   std::span<char* const> rest = {};  // its first word is done with
   std::optional<Error> first = {};   // the first that was wrong
   void refuse(Error error) {
@@ -125,6 +126,13 @@ bool swallowed_option(std::span<char* const> words) {
   return optarg != nullptr && optind >= 2 &&
          optarg == words[static_cast<std::size_t>(optind - 1)] &&
          std::string_view(optarg).substr(0, 2) == "--";
+}
+
+Result<void> apply(const Reading& reading, const Option& option, Request& request,
+                   std::string_view value) {
+  if (option.setting == nullptr) return option.apply(request, value);
+  if (reading.take == Take::Choices) return {};
+  return option.setting->apply(request, value);
 }
 
 // Reads options until a word that is none, and answers 0; or until an unknown one, and answers its
@@ -159,8 +167,7 @@ std::size_t read_options(Reading& reading, Request& request) {
       --optind;
     } else {
       const std::string_view value = optarg != nullptr ? optarg : "";
-      Result<void> applied = option->setting != nullptr ? option->setting->apply(request, value)
-                                                        : option->apply(request, value);
+      Result<void> applied = apply(reading, *option, request, value);
       if (!applied) {
         applied.error().action += " (--" + std::string(option->name) + ")";
         reading.refuse(std::move(applied).error());
@@ -173,7 +180,7 @@ std::size_t read_options(Reading& reading, Request& request) {
 Result<void> take_words(const Verb& verb, std::span<char* const> words, Request& request) {
   const std::size_t most = verb.words == Words::None ? 0 : verb.words == Words::VerbName ? 1 : ~0u;
   if (words.size() > most) return unreadable(verb, "unexpected word " + shown(words[most]));
-  request.spec.argv.assign(words.begin(), words.end());
+  if (!words.empty()) request.spec.argv.assign(words.begin(), words.end());
   return {};
 }
 
@@ -186,36 +193,8 @@ const Option* find_option(std::span<const Option> options, std::string_view name
   return nullptr;
 }
 
-std::string_view nearest(std::string_view typed, std::span<const std::string_view> names) {
-  if (typed.empty()) return {};
-  std::string_view best;
-  // Two letters changed places are two edits; in a short word, two edits make any other word.
-  const std::size_t most = typed.size() < 4 ? 1 : std::max<std::size_t>(2, typed.size() / 3);
-  std::size_t least = most + 1;
-  std::vector<std::size_t> row;
-  for (std::string_view name : names) {
-    if (typed.size() > 1 && name.substr(0, typed.size()) == typed) return name;
-    // Levenshtein's distance, one row of the matrix at a time.
-    row.resize(name.size() + 1);
-    for (std::size_t j = 0; j < row.size(); ++j)
-      row[j] = j;
-    for (std::size_t i = 1; i <= typed.size(); ++i) {
-      std::size_t diagonal = std::exchange(row[0], i);
-      for (std::size_t j = 1; j < row.size(); ++j) {
-        const std::size_t changed = diagonal + (typed[i - 1] == name[j - 1] ? 0 : 1);
-        diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
-      }
-    }
-    if (row.back() < least) {
-      least = row.back();
-      best = name;
-    }
-  }
-  return best;
-}
-
-Result<void> parse(const Verb& verb, std::span<char* const> args, Request& request) {
-  Reading reading{.verb = verb, .table = GetoptTable(verb.options), .rest = args};
+Result<void> parse(const Verb& verb, std::span<char* const> args, Request& request, Take take) {
+  Reading reading{.verb = verb, .table = GetoptTable(verb.options), .take = take, .rest = args};
   while (reading.rest.size() > 1 && !request.help) {
     const std::size_t unknown = read_options(reading, request);
     if (unknown == 0) break;

@@ -18,6 +18,8 @@ using spec::Isolation;
 
 // What a command line asks for. Relative paths start at the caller's working directory.
 struct Request : spec::Draft {
+  std::string spec_file;  // of --spec; empty: none
+  bool print_spec = false;
   bool help = false;
   bool json = false;
   bool dry_run = false;
@@ -61,14 +63,14 @@ inline constexpr Option kHelpOption = {
 
 [[nodiscard]] const Option* find_option(std::span<const Option> options, std::string_view name);
 
-// The name closest to what was typed: one that it abbreviates, or one few edits away. Empty: none.
-[[nodiscard]] std::string_view nearest(std::string_view typed,
-                                       std::span<const std::string_view> names);
+// Choices: the settings of the sandbox are passed over.
+enum class Take { All, Choices };
 
 // Reads the arguments after the verb (args[0] is the verb) into `request`. Options end at the first
 // word that is not one, or at "--". Long names are never abbreviated. A value that cannot be read
 // does not stop the reading, so that the request still says where a result is to be written; the
 // first error is returned. Not thread-safe: getopt_long keeps its state in globals.
-[[nodiscard]] Result<void> parse(const Verb& verb, std::span<char* const> args, Request& request);
+[[nodiscard]] Result<void> parse(const Verb& verb, std::span<char* const> args, Request& request,
+                                 Take take = Take::All);
 
 }  // namespace mayfly::cli

@@ -15,6 +15,7 @@
 #include "cli/not_found.hpp"
 #include "cli/say.hpp"
 #include "report/status.hpp"
+#include "spec/writer.hpp"
 #include "supervise/supervisor.hpp"
 
 namespace mayfly::cli {
@@ -74,10 +75,19 @@ Outcome attempt(const Request& request, supervise::Observer& observer) {
   return outcome;
 }
 
+int print_spec(const spec::Spec& spec) {
+  const Result<void> valid = spec::validate(spec);
+  const Result<std::string> text = valid ? spec::write_json(spec) : valid.error();
+  if (text) return print(*text);
+  say(complaint(text.error()));
+  return kFailed;
+}
+
 }  // namespace
 
 int run(const Request& request) {
   const spec::Spec& spec = request.spec;
+  if (request.print_spec) return print_spec(spec);
   report::Reporter reporter;
   const Result<void> opened =
       reporter.open({.status_fd = spec.status_fd, .result_file = spec.result_file});

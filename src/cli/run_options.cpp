@@ -1,6 +1,10 @@
 // The options of `mayfly run`: the table of settings (spec/setting_table.hpp), and what is no
 // setting of a sandbox.
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
+#include <string>
 
 #include "cli/verbs.hpp"
 #include "spec/setting_table.hpp"
@@ -19,11 +23,45 @@ constexpr Option option_of(const spec::Setting& setting) {
           .setting = &setting};
 }
 
+constexpr const char* kDocuments = "Policy and spec";
+
+constexpr Option kOwnOptions[] = {
+    {.name = "spec",
+     .argument = "FILE|-",
+     .group = kDocuments,
+     .help = "read settings and command from a document",
+     .man =
+         "Read the settings, and the command if none is given here, from a JSON or TOML file, or "
+         "from standard input. Its keys are the names of these options; options given here win. "
+         "Relative paths in it start at its own directory. See mayfly-protocol(7).",
+     .apply = [](Request& request, std::string_view value) -> Result<void> {
+       if (value.empty()) return usage_error("read a spec: its name is empty");
+       request.spec_file = value;
+       return {};
+     }},
+    {.name = "print-spec",
+     .group = kDocuments,
+     .help = "print the whole request as JSON, run nothing",
+     .man = "Print the request as `--spec` reads it, with every setting that has a value, and run "
+            "nothing.",
+     .apply = [](Request& request, std::string_view) -> Result<void> {
+       request.print_spec = true;
+       return {};
+     }},
+};
+
+constexpr bool is_option(const spec::Setting& setting) {
+  return setting.where != spec::Where::SpecOnly;
+}
+constexpr auto kCount = static_cast<std::size_t>(
+    std::count_if(spec::kSettings.begin(), spec::kSettings.end(), is_option));
+
 constexpr auto kOptions = [] {
-  std::array<Option, spec::kSettings.size() + 1> all{};
-  auto* end = all.begin();
-  for (const spec::Setting& setting : spec::kSettings)
-    *end++ = option_of(setting);
+  std::array<Option, kCount + std::size(kOwnOptions) + 1> all{};
+  auto* end = std::copy(std::begin(kOwnOptions), std::end(kOwnOptions), all.begin());
+  for (const spec::Setting& setting : spec::kSettings) {
+    if (is_option(setting)) *end++ = option_of(setting);
+  }
   *end = kHelpOption;
   return all;
 }();

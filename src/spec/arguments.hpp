@@ -49,10 +49,15 @@ struct Project {
 // MODE[:DIR]
 [[nodiscard]] Result<Project> parse_project(std::string_view working_dir, std::string_view text);
 
+[[nodiscard]] std::string format_project(const Project& project);
+
 // NAME=VALUE, or NAME to pass the caller's value on.
 [[nodiscard]] EnvRule parse_env(std::string_view text);
 
 // KEY=VALUE
 [[nodiscard]] Result<std::pair<std::string, std::string>> parse_label(std::string_view text);
+
+// The way back, for every kind of entry: the text that is read as this entry.
+[[nodiscard]] std::string format_entry(const FsEntry& entry);
 
 }  // namespace mayfly::spec

@@ -116,6 +116,42 @@ Result<ResourceLimit> parse_rlimit(std::string_view text) {
   return limit;
 }
 
+std::string format_cpus(std::uint64_t thousandths) {
+  std::string text = std::to_string(thousandths / 1000);
+  std::string decimals = std::to_string(1000 + thousandths % 1000).substr(1);
+  while (!decimals.empty() && decimals.back() == '0')
+    decimals.pop_back();
+  return decimals.empty() ? text : text + "." + decimals;
+}
+
+std::string format_io(const IoLimit& limit) {
+  std::string text = limit.path;
+  char separator = ':';
+  for (const Rate& rate : kRateKeys) {
+    const std::optional<std::uint64_t>& value = limit.*rate.field;
+    if (!value) continue;
+    text += std::exchange(separator, ',') + std::string(rate.key) + "=" +
+            (rate.in_bytes ? format_size(*value) : std::to_string(*value));
+  }
+  return text;
+}
+
+std::string format_rlimit(const ResourceLimit& limit) {
+  const auto one = [](const std::optional<std::uint64_t>& value) {
+    return value ? std::to_string(*value) : std::string("unlimited");
+  };
+  return one(limit.soft) + ":" + one(limit.hard);
+}
+
+std::string format_layer(LayerKind layer) {
+  if (layer == LayerKind::Auto) return "auto";
+  return layer == LayerKind::Memory ? "memory" : "disk";
+}
+
+std::string format_strictness(Strictness strictness) {
+  return strictness == Strictness::Strict ? "strict" : "best-effort";
+}
+
 Result<LayerKind> parse_layer(std::string_view text) {
   return choose<LayerKind>(
       text, "a kind of layer",

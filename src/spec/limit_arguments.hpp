@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -20,5 +21,12 @@ namespace mayfly::spec {
 
 [[nodiscard]] Result<LayerKind> parse_layer(std::string_view text);
 [[nodiscard]] Result<Strictness> parse_strictness(std::string_view text);
+
+// The way back.
+[[nodiscard]] std::string format_cpus(std::uint64_t thousandths);
+[[nodiscard]] std::string format_io(const IoLimit& limit);
+[[nodiscard]] std::string format_rlimit(const ResourceLimit& limit);  // SOFT:HARD, without the name
+[[nodiscard]] std::string format_layer(LayerKind layer);
+[[nodiscard]] std::string format_strictness(Strictness strictness);
 
 }  // namespace mayfly::spec

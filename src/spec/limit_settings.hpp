@@ -21,13 +21,17 @@ inline constexpr Setting kLimitSettings[] = {
             "reason `memory_limit` and code 137. Without `--swap` nothing of it is swapped. The "
             "layer is then at most half of it, so that a full layer is an error to the command "
             "and not its end. The default is no limit. Needs the memory controller, see LIMITS.",
-     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.limits.memory, parse_size(v)); }},
+     .form = Form::Number,
+     .apply = set_size<&Limits::memory>,
+     .text = size_text<&Limits::memory>},
     {.name = "swap",
      .argument = "SIZE",
      .group = kLimits,
      .help = "swap that may be used beside --memory (0)",
      .man = "How much swap may be used beside what `--memory` allows. The default is none.",
-     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.limits.swap, parse_size(v)); }},
+     .form = Form::Number,
+     .apply = set_size<&Limits::swap>,
+     .text = size_text<&Limits::swap>},
     {.name = "cpus",
      .argument = "N",
      .group = kLimits,
@@ -35,18 +39,20 @@ inline constexpr Setting kLimitSettings[] = {
      .man = "How much processor time the sandbox may use, in processors: with `0.5` half of one, "
             "in each tenth of a second. The default is no limit. Needs the cpu controller, see "
             "LIMITS.",
+     .form = Form::Number,
      .apply = [](Draft& d, Text v) -> Done {
        return set(d.spec.limits.cpu_thousandths, parse_cpus(v));
-     }},
+     },
+     .text = [](const Spec& spec) { return written(spec.limits.cpu_thousandths, format_cpus); }},
     {.name = "pids",
      .argument = "N",
      .group = kLimits,
      .help = "most processes and threads at a time (512)",
      .man = "The most processes and threads that may exist in the sandbox at the same time. One "
             "more is refused with EAGAIN. The default is 512.",
-     .apply = [](Draft& d, Text v) -> Done {
-       return set(d.spec.limits.pids, parse_count(v, INT_MAX));
-     }},
+     .form = Form::Number,
+     .apply = set_count<&Limits::pids, INT_MAX>,
+     .text = count_text<&Limits::pids>},
     {.name = "io",
      .argument = "[PATH:]RATES",
      .group = kLimits,
@@ -56,6 +62,7 @@ inline constexpr Setting kLimitSettings[] = {
             "disk's device node, or any file or directory on it; without it, the disk of the "
             "working directory is meant. What is in the page cache costs nothing. May be given "
             "several times. Needs the io controller, see LIMITS.",
+     .form = Form::Strings,
      .apply = [](Draft& d, Text v) -> Done {
        return add(d.spec.limits.io, parse_io(d.working_dir, v));
      }},
@@ -66,17 +73,17 @@ inline constexpr Setting kLimitSettings[] = {
      .man = "How much the layer, which holds every write of the sandbox, can hold. Where it is in "
             "memory it counts as memory. A full layer answers ENOSPC. The default is 512M, or "
             "half of `--memory` if that is less.",
-     .apply = [](Draft& d, Text v) -> Done {
-       return set(d.spec.limits.layer_bytes, parse_size(v));
-     }},
+     .form = Form::Number,
+     .apply = set_size<&Limits::layer_bytes>,
+     .text = size_text<&Limits::layer_bytes>},
     {.name = "layer-inodes",
      .argument = "N",
      .group = kLimits,
      .help = "most files that can be made (100000)",
      .man = "How many files, directories and links the layer can hold. The default is 100000.",
-     .apply = [](Draft& d, Text v) -> Done {
-       return set(d.spec.limits.layer_inodes, parse_count(v, INT64_MAX));
-     }},
+     .form = Form::Number,
+     .apply = set_count<&Limits::layer_inodes, INT64_MAX>,
+     .text = count_text<&Limits::layer_inodes>},
     {.name = "layer",
      .argument = "auto|memory|disk",
      .group = kLimits,
@@ -88,7 +95,8 @@ inline constexpr Setting kLimitSettings[] = {
             "killed, by mayfly-gc(1). Its size is then looked at several times a second: a "
             "sandbox that is found above it ends with the reason `layer_limit`. The default, "
             "`auto`, is memory where that works, else disk.",
-     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.limits.layer, parse_layer(v)); }},
+     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.limits.layer, parse_layer(v)); },
+     .text = [](const Spec& spec) { return Written(format_layer(spec.limits.layer)); }},
     {.name = "rlimit",
      .argument = "NAME=SOFT[:HARD]",
      .group = kLimits,
@@ -98,9 +106,9 @@ inline constexpr Setting kLimitSettings[] = {
             "`stack`. A value is a number, a size like `64M` where it counts bytes, or "
             "`unlimited`. With one value the hard limit is the same. It cannot be above the "
             "caller's own hard limit.",
-     .apply = [](Draft& d, Text v) -> Done {
-       return add(d.spec.limits.resources, parse_rlimit(v));
-     }},
+     .form = Form::Pairs,
+     .key = "rlimits",
+     .apply = set_rlimit},
     {.name = "cgroup-parent",
      .argument = "DIR",
      .group = kLimits,
@@ -110,7 +118,8 @@ inline constexpr Setting kLimitSettings[] = {
             "long as sandboxes use it; no process may live directly in it then. See LIMITS.",
      .apply = [](Draft& d, Text v) -> Done {
        return set(d.spec.limits.cgroup_parent, absolute_path(d.working_dir, v));
-     }},
+     },
+     .text = text_text<&Limits::cgroup_parent>},
     {.name = "limits",
      .argument = "strict|best-effort",
      .group = kLimits,
@@ -120,7 +129,8 @@ inline constexpr Setting kLimitSettings[] = {
             "whether it is enforced.",
      .apply = [](Draft& d, Text v) -> Done {
        return set(d.spec.limits.strictness, parse_strictness(v));
-     }},
+     },
+     .text = [](const Spec& spec) { return Written(format_strictness(spec.limits.strictness)); }},
 };
 
 }  // namespace mayfly::spec::setters

@@ -19,7 +19,9 @@ inline constexpr Setting kOtherSettings[] = {
      .help = "end the command after this time (1h, 0: never)",
      .man = "Time to live: end the command and everything it started after this time, with exit "
             "code 124. The default is 1h; `0` means no limit. See TIME TO LIVE.",
-     .apply = [](Draft& d, Text v) -> Done { return set_limit(d.spec.ttl, v); }},
+     .form = Form::Number,
+     .apply = set_limit<&Spec::ttl>,
+     .text = limit_text<&Spec::ttl>},
     {.name = "ttl-max",
      .argument = "DURATION",
      .group = kLimits,
@@ -27,7 +29,9 @@ inline constexpr Setting kOtherSettings[] = {
      .man = "The longest time to live in all, counted from the start, that the command `extend` of "
             "the control descriptor can reach. `--ttl` must not be above it. Without it there is "
             "no such bound.",
-     .apply = [](Draft& d, Text v) -> Done { return set_limit(d.spec.ttl_max, v); }},
+     .form = Form::Number,
+     .apply = set_limit<&Spec::ttl_max>,
+     .text = limit_text<&Spec::ttl_max>},
     {.name = "idle",
      .argument = "DURATION",
      .group = kLimits,
@@ -36,7 +40,9 @@ inline constexpr Setting kOtherSettings[] = {
             "written nothing to standard output or error and no command came on the control "
             "descriptor. Its output is then relayed, so that it can be seen. What is typed does "
             "not count; its echo is output.",
-     .apply = [](Draft& d, Text v) -> Done { return set_limit(d.spec.idle, v); }},
+     .form = Form::Number,
+     .apply = set_limit<&Spec::idle>,
+     .text = limit_text<&Spec::idle>},
     {.name = "cpu-time",
      .argument = "DURATION",
      .group = kLimits,
@@ -47,7 +53,9 @@ inline constexpr Setting kOtherSettings[] = {
          "Where the sandbox has no cgroup the time is approximated from those of its processes: "
          "the last moments of a process that nobody waits for are then missing, and the result "
          "says so.",
-     .apply = [](Draft& d, Text v) -> Done { return set_limit(d.spec.cpu_time, v); }},
+     .form = Form::Number,
+     .apply = set_limit<&Spec::cpu_time>,
+     .text = limit_text<&Spec::cpu_time>},
     {.name = "max-output",
      .argument = "SIZE",
      .group = kLimits,
@@ -56,27 +64,35 @@ inline constexpr Setting kOtherSettings[] = {
          "End the command, with exit code 124 and the reason `output_limit`, when it writes more "
          "than this to standard output and error together. Exactly so many bytes are delivered. "
          "Its output is then relayed.",
-     .apply = set_max_output},
+     .form = Form::Number,
+     .apply = set_limit<&Spec::max_output>,
+     .text = limit_text<&Spec::max_output>},
     {.name = "grace",
      .argument = "DURATION",
      .group = kLimits,
      .help = "time between TERM and KILL (2s, 0: none)",
      .man = "How long the command has, after it was told to end by a TERM signal, before it is "
             "killed. The default is 2s. With `0` it is killed at once.",
-     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.grace, parse_duration(v)); }},
+     .form = Form::Number,
+     .apply = set_duration<&Spec::grace>,
+     .text = duration_text<&Spec::grace>},
     {.name = "linger",
      .group = kLimits,
      .help = "wait for background processes, too",
      .man = "When the command has ended, wait for the processes that it left in the background, "
             "up to the time to live. Where that cuts them short the reason is `ttl`, whatever the "
             "command's own code was. Without this option they are killed.",
-     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.linger); }},
+     .form = Form::Switch,
+     .apply = set_switch<&Spec::linger>,
+     .text = switch_text<&Spec::linger>},
     {.name = "keep-running",
      .group = kLimits,
      .help = "go on when the calling process ends",
      .man = "Go on when the process that started mayfly ends. Without this option the sandbox ends "
             "with it.",
-     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.keep_running); }},
+     .form = Form::Switch,
+     .apply = set_switch<&Spec::keep_running>,
+     .text = switch_text<&Spec::keep_running>},
 
     {.name = "seccomp-action",
      .argument = "ACTION",
@@ -86,17 +102,20 @@ inline constexpr Setting kOtherSettings[] = {
             "`errno`, the default, the call fails. With `kill` the sandbox ends at once, with the "
             "reason `syscall_denied` and exit code 159; so that programs can still find out what "
             "there is, a call that is answered ENOSYS, as by an older kernel, only fails.",
-     .apply = set_seccomp_action},
+     .apply = set_seccomp_action,
+     .text = seccomp_action_text},
     {.name = "explain-denials",
      .group = kCalls,
      .help = "tell which system calls were refused",
-     .man = "Tell which system calls the policy refused: on standard error at the end, in the "
-            "result, and as events, each call when it is refused for the first, the 10th, the "
-            "100th time and so on. A refused call takes some ten microseconds longer, and a signal "
-            "can "
-            "end it with EINTR before. What `clone3` is answered, which every thread asks for, is "
-            "not told.",
-     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.explain_denials); }},
+     .man =
+         "Tell which system calls the policy refused: on standard error at the end, in the "
+         "result, and as events, each call when it is refused for the first, the 10th, the "
+         "100th time and so on. A refused call takes some ten microseconds longer, and a signal "
+         "can end it with EINTR before. What `clone3` is answered, which every thread asks for, is "
+         "not told.",
+     .form = Form::Switch,
+     .apply = set_switch<&Spec::explain_denials>,
+     .text = switch_text<&Spec::explain_denials>},
 
     {.name = "name",
      .argument = "NAME",
@@ -107,12 +126,15 @@ inline constexpr Setting kOtherSettings[] = {
          "the sandbox's id, so that no two that run at the same time can have the same. Without "
          "it the id is random.",
      .where = Where::NotInPolicy,
-     .apply = [](Draft& d, Text v) -> Done { return set_text(d.spec.name, v); }},
+     .apply = set_text<&Spec::name>,
+     .text = text_text<&Spec::name>},
     {.name = "label",
      .argument = "KEY=VALUE",
      .group = kReports,
      .help = "put a label into events and result",
      .man = "A label that appears in the result. The same key given twice keeps the last value.",
+     .form = Form::Pairs,
+     .key = "labels",
      .apply = set_label},
     {.name = "status-fd",
      .argument = "N",
@@ -122,7 +144,9 @@ inline constexpr Setting kOtherSettings[] = {
             "each line. The last line is the result, see mayfly-result(5). `N` is at least 3, "
             "since the command has 0, 1 and 2 and could forge what is read there.",
      .where = Where::NotInPolicy,
-     .apply = [](Draft& d, Text v) -> Done { return set_descriptor(d.spec.status_fd, v); }},
+     .form = Form::Number,
+     .apply = set_descriptor<&Spec::status_fd>,
+     .text = descriptor_text<&Spec::status_fd>},
     {.name = "control-fd",
      .argument = "N",
      .group = kReports,
@@ -133,7 +157,9 @@ inline constexpr Setting kOtherSettings[] = {
             "`--status-fd` if it is a socket. Standard input is then relayed, so that it can be "
             "closed.",
      .where = Where::NotInPolicy,
-     .apply = [](Draft& d, Text v) -> Done { return set_descriptor(d.spec.control_fd, v); }},
+     .form = Form::Number,
+     .apply = set_descriptor<&Spec::control_fd>,
+     .text = descriptor_text<&Spec::control_fd>},
     {.name = "progress",
      .group = kReports,
      .help = "show a live line of state on a terminal",
@@ -143,7 +169,9 @@ inline constexpr Setting kOtherSettings[] = {
          "behind an unfinished line of it. There is one screen, so the command gets no terminal "
          "of its own: `--tty auto` then means `no`, and `--tty yes` is refused.",
      .where = Where::NotInPolicy,
-     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.progress); }},
+     .form = Form::Switch,
+     .apply = set_switch<&Spec::progress>,
+     .text = switch_text<&Spec::progress>},
     {.name = "result",
      .argument = "FILE",
      .group = kReports,
@@ -154,7 +182,8 @@ inline constexpr Setting kOtherSettings[] = {
      .where = Where::NotInPolicy,
      .apply = [](Draft& d, Text v) -> Done {
        return set(d.spec.result_file, absolute_path(d.working_dir, v));
-     }},
+     },
+     .text = text_text<&Spec::result_file>},
     {.name = "quiet",
      .letter = 'q',
      .group = kReports,
@@ -162,7 +191,9 @@ inline constexpr Setting kOtherSettings[] = {
      .man = "Print nothing of our own on standard error, failures included: the exit code, the "
             "result and the events say the same. Errors in the command line are still printed.",
      .where = Where::NotInPolicy,
-     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.quiet); }},
+     .form = Form::Switch,
+     .apply = set_switch<&Spec::quiet>,
+     .text = switch_text<&Spec::quiet>},
 
     {.name = "device",
      .argument = "NODE",
@@ -171,6 +202,8 @@ inline constexpr Setting kOtherSettings[] = {
      .man = "Show the host's device node `NODE` at its own path. What can be done with it is up to "
             "its driver.",
      .isolation = Isolation::Weakened,
+     .form = Form::Item,
+     .key = "mounts",
      .apply = add_device},
     {.name = "keep-caps",
      .group = kUnsafe,
@@ -179,7 +212,9 @@ inline constexpr Setting kOtherSettings[] = {
             "namespaces. They give no rights on the host, but reach parts of the kernel that are "
             "otherwise out of reach.",
      .isolation = Isolation::Weakened,
-     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.unsafe.unsafe_keep_caps); }},
+     .form = Form::Switch,
+     .apply = set_switch<&Unsafe::unsafe_keep_caps>,
+     .text = switch_text<&Unsafe::unsafe_keep_caps>},
     {.name = "unsafe-ids",
      .argument = "host",
      .group = kUnsafe,
@@ -187,28 +222,35 @@ inline constexpr Setting kOtherSettings[] = {
      .man = "With `host`, the only choice: the command keeps the caller's own user id on the host, "
             "even if that is root, instead of one that is nobody's.",
      .isolation = Isolation::Weakened,
-     .apply = set_unsafe_ids},
+     .apply = set_unsafe_ids,
+     .text = unsafe_ids_text},
     {.name = "unsafe-nesting",
      .group = kUnsafe,
      .help = "allow user namespaces and mounts inside",
      .man = "Allow the command to make user namespaces, and mounts in them, as a sandbox in the "
             "sandbox needs.",
      .isolation = Isolation::Weakened,
-     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.unsafe.unsafe_nesting); }},
+     .form = Form::Switch,
+     .apply = set_switch<&Unsafe::unsafe_nesting>,
+     .text = switch_text<&Unsafe::unsafe_nesting>},
     {.name = "unsafe-sockets",
      .group = kUnsafe,
      .help = "allow --rw of directories with sockets",
      .man = "Start even if a tree of `--rw` or `--project rw` holds sockets, which the command "
             "could connect to.",
      .isolation = Isolation::Weakened,
-     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.unsafe.unsafe_sockets); }},
+     .form = Form::Switch,
+     .apply = set_switch<&Unsafe::unsafe_sockets>,
+     .text = switch_text<&Unsafe::unsafe_sockets>},
     {.name = "unsafe-tty",
      .group = kUnsafe,
      .help = "let the command hold the caller's terminal",
      .man = "Pass a terminal on standard input, output or error as it is. The command can read "
             "what is typed, change the terminal's settings and write any sequence to it.",
      .isolation = Isolation::Weakened,
-     .apply = [](Draft& d, Text) -> Done { return set_true(d.spec.unsafe.unsafe_tty); }},
+     .form = Form::Switch,
+     .apply = set_switch<&Unsafe::unsafe_tty>,
+     .text = switch_text<&Unsafe::unsafe_tty>},
 };
 
 }  // namespace mayfly::spec::setters

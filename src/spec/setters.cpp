@@ -6,17 +6,16 @@
 
 #include "base/text.hpp"
 #include "spec/env_file.hpp"
-#include "spec/units.hpp"
+#include "spec/limit_arguments.hpp"
 
 namespace mayfly::spec::setters {
 
-Done set_true(bool& field) {
-  field = true;
-  return {};
-}
-
-Done set_text(std::string& field, Text value) {
-  field = std::string(value);
+Done set_switch(bool& field, Text value) {
+  if (value != "" && value != "true" && value != "false") {
+    return usage_error("read " + shown(value) + " as a switch: it is neither true nor false",
+                       "write true or false");
+  }
+  field = value != "false";
   return {};
 }
 
@@ -30,12 +29,22 @@ Done set_root(Draft& draft, Text value) {
   return set(draft.spec.root_dir, absolute_path(draft.working_dir, value));
 }
 
+Written root_text(const Spec& spec) {
+  if (spec.root == RootKind::Directory) return spec.root_dir;
+  return spec.root == RootKind::Host ? "host" : "empty";
+}
+
 Done set_project(Draft& draft, Text value) {
   Project project = TRY(parse_project(draft.working_dir, value));
   draft.spec.project = project.mode;
   draft.spec.project_is_asked = true;
   draft.spec.project_dir = std::move(project.dir);
   return {};
+}
+
+Written project_text(const Spec& spec) {
+  if (!spec.project_is_asked) return std::nullopt;
+  return format_project({.mode = spec.project, .dir = spec.project_dir});
 }
 
 Done set_stdin(Draft& draft, Text value) {
@@ -46,6 +55,27 @@ Done set_stdin(Draft& draft, Text value) {
   }
   draft.spec.stdin_kind = StdinKind::File;
   return set(draft.spec.stdin_file, absolute_path(draft.working_dir, value));
+}
+
+Written stdin_text(const Spec& spec) {
+  if (spec.stdin_kind == StdinKind::File) return spec.stdin_file;
+  return spec.stdin_kind == StdinKind::Null ? "null" : "inherit";
+}
+
+Written umask_text(const Spec& spec) {
+  return format_mode(spec.umask);
+}
+
+Done add_env(Draft& draft, Text value) {
+  draft.spec.env.push_back(parse_env(value));
+  return {};
+}
+
+// A name alone is no pattern: it is taken from the caller, as --env NAME does.
+Done pass_env(Draft& draft, Text value) {
+  const EnvKind kind = is_variable_name(value) ? EnvKind::PassName : EnvKind::PassPattern;
+  draft.spec.env.push_back({.kind = kind, .name = std::string(value), .value = {}});
+  return {};
 }
 
 Done add_env_file(Draft& draft, Text value) {
@@ -62,10 +92,18 @@ Done set_limit(std::optional<Nanoseconds>& field, Text value) {
   return {};
 }
 
-Done set_max_output(Draft& draft, Text value) {
+Done set_limit(std::optional<std::uint64_t>& field, Text value) {
   const std::uint64_t bytes = TRY(parse_size(value));
-  draft.spec.max_output = bytes == 0 ? std::nullopt : std::optional(bytes);
+  field = bytes == 0 ? std::nullopt : std::optional(bytes);
   return {};
+}
+
+Written limit_text(const std::optional<Nanoseconds>& field) {
+  return format_duration(field.value_or(Nanoseconds::zero()));
+}
+
+Written limit_text(const std::optional<std::uint64_t>& field) {
+  return format_size(field.value_or(0));
 }
 
 Done set_tty(Draft& draft, Text value) {
@@ -77,10 +115,17 @@ Done set_tty(Draft& draft, Text value) {
                      "write --tty auto, --tty yes or --tty no");
 }
 
+Written tty_text(const Spec& spec) {
+  if (spec.tty == TtyMode::Auto) return "auto";
+  return spec.tty == TtyMode::Yes ? "yes" : "no";
+}
+
 Done set_label(Draft& draft, Text value) {
   auto label = TRY(parse_label(value));
   for (auto& [name, old] : draft.spec.labels) {
-    if (name == label.first) return set_text(old, label.second);
+    if (name != label.first) continue;
+    old = std::move(label.second);
+    return {};
   }
   // One too many is enough for validate() to refuse them, however many there are.
   if (draft.spec.labels.size() <= kMostLabels) {
@@ -94,6 +139,10 @@ Done set_descriptor(int& field, Text value) {
   return {};
 }
 
+Written descriptor_text(int field) {
+  return field < 0 ? std::nullopt : std::optional(std::to_string(field));
+}
+
 Done set_seccomp_action(Draft& draft, Text value) {
   if (value != "errno" && value != "kill") {
     return usage_error("read " + shown(value) + " as what a refused system call does",
@@ -103,12 +152,21 @@ Done set_seccomp_action(Draft& draft, Text value) {
   return {};
 }
 
+Written seccomp_action_text(const Spec& spec) {
+  return spec.seccomp_action == SeccompAction::Kill ? "kill" : "errno";
+}
+
 Done set_unsafe_ids(Draft& draft, Text value) {
   if (value != "host") {
     return usage_error("read " + std::string(value) + ": the only choice is host",
                        "write --unsafe-ids=host");
   }
-  return set_true(draft.spec.unsafe.unsafe_host_ids);
+  draft.spec.unsafe.unsafe_host_ids = true;
+  return {};
+}
+
+Written unsafe_ids_text(const Spec& spec) {
+  return spec.unsafe.unsafe_host_ids ? std::optional<std::string>("host") : std::nullopt;
 }
 
 // --mask and --device: one path, which needs no escapes.
@@ -126,6 +184,22 @@ Done add_device(Draft& draft, Text value) {
   entry.source = path_inside(value);
   entry.target = entry.source;
   draft.spec.fs.push_back(std::move(entry));
+  return {};
+}
+
+Done set_rlimit(Draft& draft, Text value) {
+  ResourceLimit limit = TRY(parse_rlimit(value));
+  for (ResourceLimit& old : draft.spec.limits.resources) {
+    if (old.name != limit.name) continue;
+    old = std::move(limit);
+    return {};
+  }
+  draft.spec.limits.resources.push_back(std::move(limit));
+  return {};
+}
+
+Done add_word(Draft& draft, Text value) {
+  draft.spec.argv.emplace_back(value);
   return {};
 }
 

@@ -5,6 +5,7 @@
 // and read by the same function. The rows are constants in read-only memory.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,7 +25,17 @@ struct Draft {
 enum class Isolation { Kept, Weakened };
 
 // Where a setting may stand. What belongs to one run (its descriptors, its name) is in no policy.
-enum class Where { Anywhere, NotInPolicy };
+enum class Where { Anywhere, NotInPolicy, SpecOnly };
+
+// How a value stands in a document.
+enum class Form {
+  Text,     // "022"
+  Number,   // 64, or text where there is a unit: "1h"
+  Switch,   // true, false
+  Item,     // in a list whose order counts, a table of one: mounts = [ { ro = "/srv" } ]
+  Strings,  // ["make", "test"], a value each
+  Pairs,    // { job = "42" }, where the value is job=42
+};
 
 struct Setting {
   const char* name = nullptr;      // the long option without its dashes, and the key of documents
@@ -35,8 +46,17 @@ struct Setting {
   const char* man = nullptr;       // paragraphs split by empty lines; `literal` in backquotes
   Isolation isolation = Isolation::Kept;
   Where where = Where::Anywhere;
-  // Sets a field of the draft's spec and decides nothing else.
+  Form form = Form::Text;
+  const char* key = nullptr;   // in documents, where it is not the name
+  const char* item = nullptr;  // Item, Strings: the key below `key`, where it is not the name
+  // Sets a field of the draft's spec and decides nothing else. A switch is set by "" as by "true".
   Result<void> (*apply)(Draft& draft, std::string_view value) = nullptr;
+  // The value that apply() would set it to; nullopt: it is not set, and need not be. Null where
+  // lists.hpp has what writes the list that it belongs to.
+  std::optional<std::string> (*text)(const Spec& spec) = nullptr;
+
+  [[nodiscard]] constexpr const char* document_key() const { return key != nullptr ? key : name; }
+  [[nodiscard]] constexpr const char* item_key() const { return item != nullptr ? item : name; }
 };
 
 }  // namespace mayfly::spec

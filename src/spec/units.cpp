@@ -1,6 +1,7 @@
 #include "spec/units.hpp"
 
 #include <cstddef>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
@@ -164,6 +165,15 @@ Result<std::uint64_t> parse_scaled(const Scale& scale, std::string_view text) {
   return static_cast<std::uint64_t>(total);
 }
 
+// In the largest of the units that leaves no fraction; `units` has the least first.
+std::string in_largest(std::uint64_t value, std::initializer_list<Unit> units) {
+  const Unit* best = units.begin();
+  for (const Unit& unit : units) {
+    if (value != 0 && value % unit.factor == 0) best = &unit;
+  }
+  return std::to_string(value / best->factor) + std::string(best->name);
+}
+
 }  // namespace
 
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
@@ -203,6 +213,24 @@ Result<unsigned> parse_mode(std::string_view text) {
   const std::optional<std::uint64_t> mode = number(text, 8, kMostMode);
   if (!mode) return refuse("it is more than 07777");
   return static_cast<unsigned>(*mode);
+}
+
+std::string format_duration(std::chrono::nanoseconds duration) {
+  const auto value = static_cast<std::uint64_t>(duration.count());
+  if (value == 0) return "0";
+  return in_largest(value, {kTimes[1], kTimes[2], kTimes[3], kTimes[4], kTimes[5], kTimes[6]});
+}
+
+std::string format_size(std::uint64_t bytes) {
+  return in_largest(
+      bytes, {{"", 1}, {"K", 1ull << 10}, {"M", 1ull << 20}, {"G", 1ull << 30}, {"T", 1ull << 40}});
+}
+
+std::string format_mode(unsigned mode) {
+  std::string text;
+  for (; mode != 0; mode >>= 3)
+    text.insert(text.begin(), static_cast<char>('0' + (mode & 7)));
+  return "0" + text;
 }
 
 }  // namespace mayfly::spec

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -22,5 +23,10 @@ namespace mayfly::spec {
 
 // Octal permission bits, "022", "0644"; at most 07777.
 [[nodiscard]] Result<unsigned> parse_mode(std::string_view text);
+
+// The way back: the shortest text without a fraction that is read as the same value.
+[[nodiscard]] std::string format_duration(std::chrono::nanoseconds duration);
+[[nodiscard]] std::string format_size(std::uint64_t bytes);
+[[nodiscard]] std::string format_mode(unsigned mode);
 
 }  // namespace mayfly::spec

@@ -11,6 +11,15 @@ inline constexpr const char* kFiles = "Files";
 inline constexpr const char* kCommand = "The command's world";
 
 inline constexpr Setting kWorldSettings[] = {
+    {.name = "command",
+     .argument = "WORD...",
+     .group = kCommand,
+     .help = "the command and its arguments",
+     .man = "The command and its arguments. Words on the command line replace it.",
+     .where = Where::SpecOnly,
+     .form = Form::Strings,
+     .apply = add_word},
+
     {.name = "root",
      .argument = "host|empty|DIR",
      .group = kFiles,
@@ -19,7 +28,8 @@ inline constexpr Setting kWorldSettings[] = {
             "libraries (`host`, the default), none of the host's files (`empty`), or the tree "
             "below a directory; see THE ROOT DIRECTORY. A directory with one of those two names "
             "is written `./host` or `./empty`.",
-     .apply = set_root},
+     .apply = set_root,
+     .text = root_text},
     {.name = "project",
      .argument = "MODE[:DIR]",
      .group = kFiles,
@@ -27,7 +37,8 @@ inline constexpr Setting kWorldSettings[] = {
      .man = "How the project is shown, at its own path: `cow`, the default, on a copy on write, so "
             "that the project is unchanged afterwards; `rw`, live and writable; `ro`, read-only; "
             "`none`, not at all. Without `DIR` the project is found as described in THE PROJECT.",
-     .apply = set_project},
+     .apply = set_project,
+     .text = project_text},
     {.name = "ro",
      .argument = "SRC[:DST]",
      .group = kFiles,
@@ -35,6 +46,8 @@ inline constexpr Setting kWorldSettings[] = {
      .man = "Show the host's file or directory `SRC` at `DST`, read-only with everything below it. "
             "Without `DST` it keeps its path. Sockets and FIFOs in a directory shown so cannot be "
             "connected to.",
+     .form = Form::Item,
+     .key = "mounts",
      .apply = add_tree<FsKind::Ro>},
     {.name = "rw",
      .argument = "SRC[:DST]",
@@ -43,6 +56,8 @@ inline constexpr Setting kWorldSettings[] = {
      .man = "Show `SRC` at `DST`, live: what the command writes is written to the host, with the "
             "rights that its user has there. Nothing but this and `--project rw` lets writes out. "
             "See SECURITY for sockets and setuid files in such a tree.",
+     .form = Form::Item,
+     .key = "mounts",
      .apply = add_tree<FsKind::Rw>},
     {.name = "cow",
      .argument = "SRC[:DST]",
@@ -50,6 +65,8 @@ inline constexpr Setting kWorldSettings[] = {
      .help = "show SRC at DST, writes are thrown away",
      .man = "Show the directory `SRC` at `DST`, writable; the writes go to the layer and `SRC` is "
             "not changed. A single file is copied by `--file`.",
+     .form = Form::Item,
+     .key = "mounts",
      .apply = add_tree<FsKind::Cow>},
     {.name = "tmpfs",
      .argument = "DST[:size=SIZE,mode=MODE]",
@@ -58,6 +75,8 @@ inline constexpr Setting kWorldSettings[] = {
      .man = "Mount an empty tmpfs at `DST`. `size` limits what it holds (default: the size of the "
             "layer); a full one answers ENOSPC. `mode` is that of its root directory "
             "(default 1777).",
+     .form = Form::Item,
+     .key = "mounts",
      .apply = [](Draft& d, Text v) -> Done { return add(d.spec.fs, parse_tmpfs(v)); }},
     {.name = "file",
      .argument = "DST[:MODE]=TEXT|@SRC",
@@ -67,6 +86,8 @@ inline constexpr Setting kWorldSettings[] = {
             "`@`, a copy of the host's file `SRC`. A text that begins with `@` is written with "
             "two. The default mode is 644. The text can be seen by every user of the host in the "
             "list of processes: pass secrets by `@`.",
+     .form = Form::Item,
+     .key = "mounts",
      .apply = [](Draft& d, Text v) -> Done {
        return add(d.spec.fs, parse_file(d.working_dir, v));
      }},
@@ -75,12 +96,16 @@ inline constexpr Setting kWorldSettings[] = {
      .group = kFiles,
      .help = "an empty directory at DST",
      .man = "Make an empty directory at `DST`. The default mode is 755.",
+     .form = Form::Item,
+     .key = "mounts",
      .apply = [](Draft& d, Text v) -> Done { return add(d.spec.fs, parse_dir(v)); }},
     {.name = "symlink",
      .argument = "DST=TARGET",
      .group = kFiles,
      .help = "a symbolic link at DST that points to TARGET",
      .man = "Make a symbolic link at `DST` that points to `TARGET`, which is taken as it is.",
+     .form = Form::Item,
+     .key = "mounts",
      .apply = [](Draft& d, Text v) -> Done { return add(d.spec.fs, parse_symlink(v)); }},
     {.name = "mask",
      .argument = "DST",
@@ -88,6 +113,8 @@ inline constexpr Setting kWorldSettings[] = {
      .help = "hide what is at DST",
      .man = "Hide what is at `DST`: a directory looks empty and a file cannot be read. Nothing can "
             "be written there. If there is nothing at `DST`, nothing is done.",
+     .form = Form::Item,
+     .key = "mounts",
      .apply = add_mask},
 
     {.name = "env",
@@ -99,20 +126,20 @@ inline constexpr Setting kWorldSettings[] = {
             "passed; if it has none, nothing is set. The variables that are there without being "
             "asked for are listed in ENVIRONMENT. Where rules name a variable twice, the last one "
             "wins.",
-     .apply = [](Draft& d, Text v) -> Done {
-       d.spec.env.push_back(parse_env(v));
-       return {};
-     }},
+     .form = Form::Item,
+     .key = "env",
+     .item = "set",
+     .apply = add_env},
     {.name = "pass-env",
      .argument = "PATTERN",
      .group = kCommand,
      .help = "pass the caller's variables that match",
      .man = "Pass all variables of the caller whose names match a shell pattern, as in "
             "`--pass-env 'CI_*'`.",
-     .apply = [](Draft& d, Text v) -> Done {
-       d.spec.env.push_back({.kind = EnvKind::PassPattern, .name = std::string(v), .value = {}});
-       return {};
-     }},
+     .form = Form::Item,
+     .key = "env",
+     .item = "pass",
+     .apply = pass_env},
     {.name = "env-file",
      .argument = "FILE",
      .group = kCommand,
@@ -120,6 +147,9 @@ inline constexpr Setting kWorldSettings[] = {
      .man = "Set variables from a file with one `NAME=VALUE` on each line. Empty lines and lines "
             "that begin with `#` are skipped. Everything after the first `=` is the value: quotes "
             "and backslashes have no meaning. The file may be a pipe.",
+     .form = Form::Item,
+     .key = "env",
+     .item = "file",
      .apply = add_env_file},
     {.name = "chdir",
      .letter = 'C',
@@ -129,7 +159,11 @@ inline constexpr Setting kWorldSettings[] = {
      .man = "Start the command in `DIR`, an absolute path in the sandbox. Without it the command "
             "starts where the caller is, if that directory exists in the sandbox, otherwise in "
             "its home directory.",
-     .apply = [](Draft& d, Text v) -> Done { return set_text(d.spec.chdir, path_inside(v)); }},
+     .apply = [](Draft& d, Text v) -> Done {
+       d.spec.chdir = path_inside(v);
+       return {};
+     },
+     .text = text_text<&Spec::chdir>},
     {.name = "user",
      .letter = 'u',
      .argument = "USER[:GROUP]",
@@ -137,26 +171,30 @@ inline constexpr Setting kWorldSettings[] = {
      .help = "run as this user of the sandbox",
      .man = "Run the command as a user of the sandbox. `USER` and `GROUP` are names from its own "
             "passwd and group files, or numbers. See USERS for who it is otherwise.",
-     .apply = [](Draft& d, Text v) -> Done { return set_text(d.spec.user, v); }},
+     .apply = set_text<&Spec::user>,
+     .text = text_text<&Spec::user>},
     {.name = "hostname",
      .argument = "NAME",
      .group = kCommand,
      .help = "host name inside (mayfly)",
      .man = "The host name that the command sees. The default is mayfly.",
-     .apply = [](Draft& d, Text v) -> Done { return set_text(d.spec.hostname, v); }},
+     .apply = set_text<&Spec::hostname>,
+     .text = text_text<&Spec::hostname>},
     {.name = "umask",
      .argument = "MODE",
      .group = kCommand,
      .help = "file mode creation mask (022)",
      .man = "The file mode creation mask of the command, in octal. The default is 022.",
-     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.umask, parse_mode(v)); }},
+     .apply = [](Draft& d, Text v) -> Done { return set(d.spec.umask, parse_mode(v)); },
+     .text = umask_text},
     {.name = "stdin",
      .argument = "inherit|null|FILE",
      .group = kCommand,
      .help = "where standard input comes from (inherit)",
      .man = "Where the command's standard input comes from: the caller's (`inherit`, the default), "
             "nowhere (`null`), or a file of the host.",
-     .apply = set_stdin},
+     .apply = set_stdin,
+     .text = stdin_text},
     {.name = "tty",
      .argument = "auto|yes|no",
      .group = kCommand,
@@ -165,7 +203,8 @@ inline constexpr Setting kWorldSettings[] = {
             "With `auto`, the default, it gets one if standard input and output are terminals. "
             "With `yes` it gets one anyway, of 80 columns and 24 lines; the end of standard input "
             "is then typed, as Ctrl-D. With `no` it gets pipes. See TERMINAL.",
-     .apply = set_tty},
+     .apply = set_tty,
+     .text = tty_text},
 };
 
 }  // namespace mayfly::spec::setters

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.hpp"
 #include "cli/aliases.hpp"
 #include "command_line.hpp"
 

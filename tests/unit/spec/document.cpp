@@ -1,0 +1,106 @@
+// TOML and JSON as trees with places, and what is refused, where.
+#include "spec/document.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace mayfly;
+using namespace mayfly::spec;
+using namespace std::string_literals;
+
+namespace {
+
+std::string places(const Node& node) {
+  std::string text = std::to_string(node.at.line) + ":" + std::to_string(node.at.column);
+  if (node.kind == Node::Kind::Table) text += "{";
+  if (node.kind == Node::Kind::Array) text += "[";
+  text += node.text;
+  for (const Node& item : node.items)
+    text += " " + places(item);
+  for (const Member& member : node.members) {
+    text += " " + std::to_string(member.at.line) + ":" + std::to_string(member.at.column) +
+            member.key + "=" + places(member.value);
+  }
+  if (node.kind == Node::Kind::Table) text += "}";
+  if (node.kind == Node::Kind::Array) text += "]";
+  return text;
+}
+
+std::string complaint(Syntax syntax, const std::string& text) {
+  const Result<Document> document = parse_document("f", text, syntax);
+  REQUIRE_FALSE(document);
+  CHECK(document.error().kind == ErrorKind::Usage);
+  return document.error().action;
+}
+
+}  // namespace
+
+TEST_CASE("each value and key of a document knows its place") {
+  const Result<Document> json = parse_document(
+      "f", "{\"a\": [1, -2, true],\n \"b\\\"\\\\\": {\"ä\": \"x\\\"y\"}, \"c\": null, \"d\":1.5}");
+  REQUIRE(json);
+  CHECK(places(json->root) ==
+        "1:1{ 1:2a=1:7[ 1:81 1:11-2 1:15true] 2:2b\"\\=2:11{ 2:12ä=2:17x\"y} 2:26c=2:31null "
+        "2:37d=2:41a number with a fraction}");
+
+  const Result<Document> toml =
+      parse_document("f", "b = 1\na = ['x', true]\n[t]\nz = 1979-05-27\ny.x = -3\n");
+  REQUIRE(toml);
+  CHECK(places(toml->root) ==
+        "1:1{ 1:1b=1:51 2:1a=2:5[ 2:6x 2:11true] 3:2t=3:1{ 4:1z=4:5a date or time "
+        "5:1y=5:1{ 5:3x=5:7-3}}}");
+}
+
+TEST_CASE("a document is JSON by its name or its first character") {
+  CHECK(parse_document("f", " \n{\"a\": 1}"));
+  CHECK(parse_document("f.toml", "a = 1"));
+  CHECK_FALSE(parse_document("f.json", "a = 1"));
+  CHECK(parse_document("f", "")->root.members.empty());
+}
+
+TEST_CASE("what is no document is refused with its place") {
+  CHECK(complaint(Syntax::Json, "{\"a\": 1,\n  \"b\": 2,\n  \"a\": 3}") ==
+        "read f:3:3: the key a is there twice");
+  CHECK(complaint(Syntax::Json, "{\"x\": {\"a\": 1, \"\\u0061\": 2}}") ==
+        "read f:1:16: the key a is there twice");
+  CHECK(complaint(Syntax::Json, "[1]") == "read f:1:1: it is no object");
+  CHECK(complaint(Syntax::Json, "{\"a\": }").starts_with("read f:1:7: syntax error"));
+  CHECK(complaint(Syntax::Json, "").starts_with("read f:1:1: "));
+  CHECK(complaint(Syntax::Json, "{} x").starts_with("read f:1:4: "));
+  CHECK(complaint(Syntax::Json, "{\"a\": \"\xff\"}") == "read f:1:8: this byte is not UTF-8");
+  CHECK(complaint(Syntax::Json, std::string(100'000, '[')).find("nested too deeply") !=
+        std::string::npos);
+
+  CHECK(complaint(Syntax::Toml, "a = 1\nb = 2\na = 3\n").starts_with("read f:3:"));
+  CHECK(complaint(Syntax::Toml, "[t]\n[t]\n").starts_with("read f:2:"));
+  CHECK(complaint(Syntax::Toml, "a = \n").starts_with("read f:1:"));
+  CHECK(complaint(Syntax::Toml, "# \xe4\n") == "read f:1:3: this byte is not UTF-8");
+  CHECK(complaint(Syntax::Toml, "a"s + "\0"s + " = 1").starts_with("read f:1:"));
+  std::string deep = "a";
+  for (int i = 0; i < 200'000; ++i)
+    deep += ".a";
+  CHECK(complaint(Syntax::Toml, deep + " = 1") == "read f:1:66: tables are nested too deeply here");
+  CHECK(complaint(Syntax::Toml, "x = 1\n['']\n[" + deep + "]") ==
+        "read f:3:67: tables are nested too deeply here");
+  CHECK_FALSE(parse_document("f", "a = " + std::string(100'000, '['), Syntax::Toml));
+  CHECK(complaint(Syntax::Toml, std::string((1u << 20) + 1, '\n')) ==
+        "read f: it is longer than 1 MiB");
+}
+
+TEST_CASE("dots in texts and comments are no depth") {
+  const std::string dots(100, '.');
+  for (const std::string& text :
+       {"a = \"\\\"" + dots + "\"", "a = '" + dots + "'", "# " + dots + "\na = 1",
+        "a = \"\"\"\n\"" + dots + "\"\"\"", "a = '''" + dots + "'\n'''"}) {
+    CAPTURE(text);
+    CHECK(parse_document("f", text, Syntax::Toml));
+  }
+}
+
+TEST_CASE("a large document takes no time that grows with its square") {
+  std::string text = "{";
+  for (int i = 0; text.size() < 900'000; ++i)
+    text += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":1";
+  CHECK(parse_document("f", text + "}")->root.members.size() > 50'000);
+}

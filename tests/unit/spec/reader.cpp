@@ -1,0 +1,126 @@
+// Documents as settings: each key by its form, and what is refused, where, with which remedy.
+#include "spec/reader.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "spec/setting_table.hpp"
+
+using namespace mayfly;
+using namespace mayfly::spec;
+
+namespace {
+
+Result<Spec> read(const std::string& text, DocumentKind kind = DocumentKind::Spec) {
+  const Document document = TRY(parse_document("f", text));
+  const std::vector<Assignment> assignments = TRY(read_settings(document, kind, {"extends"}));
+  Draft draft;
+  draft.working_dir = "/dir";
+  TRY(apply_settings(draft, document, assignments));
+  return draft.spec;
+}
+
+std::string complaint(const std::string& text, DocumentKind kind = DocumentKind::Spec) {
+  const Result<Spec> spec = read(text, kind);
+  REQUIRE_FALSE(spec);
+  CHECK(spec.error().kind == ErrorKind::Usage);
+  return spec.error().action + "; " + spec.error().hint;
+}
+
+}  // namespace
+
+TEST_CASE("a document sets what options set") {
+  const Result<Spec> spec = read(
+      "command = ['make', 'test']\nttl = 90\ngrace = '1s'\nlinger = true\nquiet = false\n"
+      "layer-size = '1G'\ncpus = '0.5'\nrlimits = { nofile = 64 }\nproject = 'ro:sub'\numask = "
+      "'077'\nextends = 'x'\n"
+      "mounts = [ { ro = '../srv:/data' }, { mask = '/x' }, { tmpfs = '/t:size=1M' } ]\n"
+      "env = [ { set = 'A=1' }, { pass = 'LC_*' }, { pass = 'TZ' } ]\n"
+      "[labels]\nz = '1'\na = '2'\n");
+  INFO((spec ? std::string() : describe(spec.error())));
+  REQUIRE(spec);
+  Spec expected;
+  expected.argv = {"make", "test"};
+  expected.ttl = std::chrono::seconds(90);
+  expected.grace = std::chrono::seconds(1);
+  expected.linger = true;
+  expected.limits.layer_bytes = 1u << 30;
+  expected.limits.cpu_thousandths = 500;
+  expected.limits.resources = {{.name = "nofile", .soft = 64, .hard = 64}};
+  expected.project = ProjectMode::Ro;
+  expected.project_is_asked = true;
+  expected.project_dir = "/dir/sub";
+  expected.umask = 077;
+  expected.fs = {{.kind = FsKind::Ro, .source = "/srv", .target = "/data"},
+                 {.kind = FsKind::Mask, .target = "/x"},
+                 {.kind = FsKind::Tmpfs, .target = "/t", .size = 1u << 20}};
+  expected.env = {{.kind = EnvKind::Set, .name = "A", .value = "1"},
+                  {.kind = EnvKind::PassPattern, .name = "LC_*"},
+                  {.kind = EnvKind::PassName, .name = "TZ"}};
+  expected.labels = {{"z", "1"}, {"a", "2"}};
+  CHECK(*spec == expected);
+}
+
+TEST_CASE("what a document cannot say is refused with place and remedy") {
+  const struct {
+    const char* text;
+    const char* message;
+  } cases[] = {
+      {"ttl = '5m'\npidz = 4", "read f:2:1: unknown key pidz; did you mean pids?"},
+      {"qqqqqqqqqq = 4",
+       "read f:1:1: unknown key qqqqqqqqqq; the keys are the long options of mayfly run; "
+       "mayfly-policy(5) lists them"},
+      {"ro = '/x'", "read f:1:1: unknown key ro; write it mounts = [ { ro = \"…\" } ]"},
+      {"label = 'a=b'", "read f:1:1: unknown key label; write it labels = { name = \"value\" }"},
+      {"linger = 'yes'", "read f:1:10: linger must be true or false and is a string; "},
+      {"umask = 22", "read f:1:9: umask must be a string and is an integer; "},
+      {"pids = 1.5",
+       "read f:1:8: pids must be a number, or a string where there is a unit and is a number with "
+       "a fraction; "},
+      {"pids = -1",
+       "read f:1:8: pids: cannot read -1 as a number: a sign is not allowed; a whole number from 0 "
+       "to 2147483647"},
+      {"ttl = '5x'",
+       "read f:1:7: ttl: cannot read 5x as a duration: x is not a unit; a number with ns, us, ms, "
+       "s, m, h or d, like 300ms, 1.5h or 2d; without a unit it is seconds"},
+      {"hostname = 'a'\npids = 0\ngrace = 1",
+       "read f:2:8: pids: cannot use 0 as a limit of processes: it is not from 1 to 4194304; the "
+       "default is 512; a build with many processes takes some thousands"},
+      {"mounts = [ { dir = '/a' }, { dir = 'b' }, { dir = '/c' } ]",
+       "read f:1:36: dir: cannot use b as a path inside: it is not absolute; write it from / on"},
+      {"mounts = { ro = '/x' }", "read f:1:10: mounts must be an array and is a table; "},
+      {"mounts = [ '/x' ]",
+       "read f:1:12: each item of mounts must be a table of one key; its order counts: mounts = [ "
+       "{ … }, { … } ]"},
+      {"mounts = [ { ro = '/x', rw = '/y' } ]",
+       "read f:1:12: each item of mounts must be a table of one key; its order counts: mounts = [ "
+       "{ … }, { … } ]"},
+      {"mounts = [ { rox = '/x' } ]", "read f:1:14: unknown key rox in mounts; did you mean ro?"},
+      {"env = [ { zzzz = '/x' } ]", "read f:1:11: unknown key zzzz in env; one of set, pass, file"},
+      {"mounts = [ { ro = 1 } ]", "read f:1:19: ro must be a string and is an integer; "},
+      {"labels = { a = true }",
+       "read f:1:16: a must be a string or a number and is true or false; "},
+      {"labels = { 'a=b' = '1' }", "read f:1:12: the name a=b has a '='; "},
+      {"command = 'true'", "read f:1:11: command must be an array and is a string; "},
+      {"command = ['a', 1]", "read f:1:17: command must be a string and is an integer; "},
+  };
+  for (const auto& each : cases) {
+    const std::string text = each.text;
+    CAPTURE(text);
+    CHECK(complaint(text) == each.message);
+  }
+}
+
+TEST_CASE("what belongs to one run has no place in a policy") {
+  for (const std::string text :
+       {"status-fd = 3", "name = 'x'", "command = ['x']", "result = '/r'", "quiet = true"}) {
+    CAPTURE(text);
+    const std::string key = text.substr(0, text.find(' '));
+    CHECK(read(text).operator bool());
+    CHECK(complaint(text, DocumentKind::Policy) ==
+          "read f:1:1: " + key +
+              " has no place in a policy; it belongs to one run: give it on the "
+              "command line or in a spec");
+  }
+}
