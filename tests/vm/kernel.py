@@ -22,7 +22,7 @@ PARTS = re.compile(r"linux-(image|binary|modules)-[0-9]")
 BOOT_MODULES = ("virtio_pci", "virtio_blk", "virtio_console", "crc32c_generic", "crc32c_intel", "ext4")
 # On the modules' disk: what needs no hardware. The kernel asks for these itself, by modprobe.
 MODULES = ("arch", "block", "crypto", "fs", "kernel", "lib", "mm", "net", "security",
-           "drivers/block", "drivers/net/*.ko*", "drivers/virtio", "drivers/vhost")
+           "drivers/block", "drivers/char/virtio*", "drivers/net/*.ko*", "drivers/virtio", "drivers/vhost")
 BUSYBOX = "/usr/bin/busybox"
 APPLETS = ("sh", "mount", "mkdir", "insmod", "switch_root", "sleep", "cat")
 

@@ -21,7 +21,7 @@ def hardware():
 def _arguments(kernel, disks, init, console, cpus, memory):
     accelerator = ["-accel", "kvm", "-cpu", "host"] if hardware() else \
         ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
-    line = f"console=ttyS0 loglevel=5 panic=-1 mitigations=off mayfly.init={init}"
+    line = f"console=ttyS0 loglevel=5 panic=-1 mitigations=off slab_nomerge mayfly.init={init}"
     words = ["-machine", "q35", *accelerator, "-smp", str(cpus), "-m", memory,
              "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
              "-kernel", kernel.directory / "vmlinuz", "-initrd", kernel.directory / "initramfs",

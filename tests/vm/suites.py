@@ -7,8 +7,8 @@ import re
 import machine
 from archive import Problem, call
 
-# unit and init are one test each and become who runs them; the others say whom they are for.
-SUITES = re.compile(r"(unit|init|init_as_user|(sandbox|escape|fault)\.(root|user):.*)$")
+# The tests that mean anything on another kernel, and for whom they are.
+SUITES = re.compile(r"unit$|init$|init_as_user$|(sandbox|escape|fault)\.(root|user):")
 # What ctest allows a test is for real hardware.
 SLOWER = 4
 SKIPPED = 77
@@ -18,25 +18,43 @@ VARIABLES = ("MAYFLY_MUST_RUN", "MAYFLY_TEST_FULL", "MAYFLY_FAULT_STRIDE")
 TARGETS = ("mayfly", "mayfly-scope", "tests/targets/mayfly-hooked", "tests/targets/probe", "tests/init/init_target",
            "tests/init/init_nothing")
 
+# Around the suites of all users: what was not there before them must not be there after them.
+REMAINS = [{"name": "remains: before", "user": "before", "command": ["/mnt/tests/guest/remains.py", "save"],
+            "limit": 120},
+           {"name": "remains: nothing", "user": "after", "command": ["/mnt/tests/guest/remains.py", "check"],
+            "limit": 300}]
 
-def job(build, users, patterns):
+# Kernels that run no sandbox, and what mayfly must say there.
+REFUSALS = {"5.10": ["Linux 6.6 or newer is needed"],
+            "6.1": ["this kernel's tmpfs holds no user xattrs", "Linux 6.6 or newer is needed"]}
+
+
+def job(build, kernel, users, patterns):
     """What a machine gets to do: the tests whose names match one of the patterns, for these users."""
-    if not (build / "CTestTestfile.cmake").exists():
-        raise Problem(f"there is no build in {build}: cmake --preset release && cmake --build build")
-    listing = json.loads(call(["ctest", "--test-dir", build, "--show-only=json-v1"], "list the tests"))
-    tests = []
-    for entry in listing["tests"]:
-        if SUITES.match(entry["name"]):
-            tests += [test for test in _in_machine(entry)
-                      if test["user"] in users and _asked_for(test, patterns)]
-    if not tests:
+    if kernel in REFUSALS:
+        tests = [{"name": f"refused.{user}: run and doctor", "user": user, "limit": 600,
+                  "command": ["/mnt/tests/guest/refused.py", *REFUSALS[kernel]]} for user in users]
+    else:
+        tests = _of_suites(build, users)
+    chosen = [test for test in tests
+              if not patterns or any(re.search(each, test["name"]) for each in patterns)]
+    if not chosen:
         raise Problem(f"no test of {', '.join(users)} matches {' '.join(patterns)}")
-    programs = {build / name for name in TARGETS} | {test["command"][0] for test in tests}
+    programs = {test["command"][0] for test in chosen if test["command"][0].startswith(str(build))}
     environment = {name: os.environ[name] for name in VARIABLES if name in os.environ}
     if not machine.hardware():
         environment["MAYFLY_TEST_SLOW"] = "8"
         environment.setdefault("MAYFLY_FAULT_STRIDE", "40")
-    return {"tests": tests, "environment": environment, "files": sorted(map(str, programs))}
+    return {"tests": chosen + REMAINS, "environment": environment,
+            "files": sorted({str(build / name) for name in TARGETS} | programs)}
+
+
+def _of_suites(build, users):
+    if not (build / "CTestTestfile.cmake").exists():
+        raise Problem(f"there is no build in {build}: cmake --preset release && cmake --build build")
+    listing = json.loads(call(["ctest", "--test-dir", build, "--show-only=json-v1"], "list the tests"))
+    tests = [_in_machine(entry) for entry in listing["tests"] if SUITES.match(entry["name"])]
+    return [test for test in tests if test["user"] in users]
 
 
 def outcome(code):
@@ -44,17 +62,20 @@ def outcome(code):
     return {0: "passed", SKIPPED: "skipped"}.get(code, "failed")
 
 
-def _asked_for(test, patterns):
-    return not patterns or any(re.search(each, test["name"]) for each in patterns)
+def soak(build):
+    """The job of `--soak`: as the ordinary user, 10,000 sandboxes in a row, then 500 at once."""
+    tests = [{"name": f"soak.user: {what} {count}", "user": "user", "limit": 6 * 3600,
+              "command": ["/mnt/tests/guest/soak.py", what, str(count)]}
+             for what, count in (("row", 10_000), ("once", 500))]
+    return {"tests": tests + REMAINS, "environment": {}, "files": [str(build / "mayfly")]}
 
 
 def _in_machine(entry):
-    name, command = entry["name"], list(entry["command"])
+    """The test as a machine runs it."""
+    name = entry["name"]
     limits = [each["value"] for each in entry["properties"] if each["name"] == "TIMEOUT"]
-    test = {"command": command, "limit": SLOWER * (limits[0] if limits else 300)}
-    if name == "init_as_user":  # whoever is no root skips its other half by this
-        return [{**test, "name": "init.user", "user": "user"}]
-    if name in ("unit", "init"):
-        users = ("root", "user") if name == "unit" else ("root",)
-        return [{**test, "name": f"{name}.{user}", "user": user} for user in users]
-    return [{**test, "name": name, "user": name.split(":")[0].split(".")[1]}]
+    user = {"unit": "user", "init": "root", "init_as_user": "user"}.get(name)
+    if user:  # each is one program, which does what whoever runs it can
+        name = f"{name.split('_')[0]}.{user}"
+    return {"name": name, "user": user or name.split(":")[0].split(".")[1],
+            "command": list(entry["command"]), "limit": SLOWER * (limits[0] if limits else 300)}
