@@ -29,9 +29,13 @@ Pipe make_pipe() {
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
-milliseconds paced(int count) {
+int slowness() {
   const char* factor = std::getenv("MAYFLY_TEST_SLOW");
-  return milliseconds(count) * std::max(factor == nullptr ? 1 : std::atoi(factor), 1);
+  return std::max(factor == nullptr ? 1 : std::atoi(factor), 1);
+}
+
+milliseconds paced(int count) {
+  return milliseconds(count) * slowness();
 }
 
 std::string paced_text(int count) {

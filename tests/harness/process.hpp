@@ -22,8 +22,9 @@ using mayfly::Fd;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// A time that a test sets or allows: so many milliseconds, and MAYFLY_TEST_SLOW times as many where
-// a machine is known to be slow.
+// MAYFLY_TEST_SLOW: how much slower this machine is known to be than those that tests are made for.
+[[nodiscard]] int slowness();
+// A time that a test sets or allows: so many milliseconds, longer on a slow machine.
 [[nodiscard]] milliseconds paced(int count);
 [[nodiscard]] std::string paced_text(int count);  // "300ms", as options take it
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "harness/process.hpp"
+
 namespace harness {
 
 // Notes that the running case is skipped. Fails it where CI forbids skipping (MAYFLY_MUST_RUN=1).
@@ -17,11 +19,11 @@ inline bool is_root() {
   return ::geteuid() == 0;
 }
 
-// How often a test repeats what it does: MAYFLY_TEST_FULL=1 asks for all that was promised, which
-// may take minutes.
+// How often a test repeats what it does: fewer times on a slow machine, and with MAYFLY_TEST_FULL=1
+// all that was promised, which may take minutes.
 inline int repeats(int usual, int full) {
   const char* value = std::getenv("MAYFLY_TEST_FULL");
-  return value != nullptr && std::string_view(value) == "1" ? full : usual;
+  return value != nullptr && std::string_view(value) == "1" ? full : usual / slowness();
 }
 
 }  // namespace harness
