@@ -103,7 +103,9 @@ void check_mounts(const json& plan, const Inside& inside) {
   std::map<std::string, json> told;  // by target, the last
   for (const json& mount : plan["mounts"])
     told[mount["target"]] = mount;
-  for (const auto& [target, mount] : told) {
+  for (const auto& row : told) {
+    const std::string& target = row.first;
+    const json& mount = row.second;
     CAPTURE(target);
     if (!mount["optional"]) CHECK(inside.points.count(target) == 1);
     if (inside.points.count(target) == 0) continue;
