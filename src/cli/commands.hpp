@@ -14,6 +14,7 @@ namespace mayfly::cli {
 [[nodiscard]] int explain(const Request& request);
 [[nodiscard]] int doctor(const Request& request);
 [[nodiscard]] int features(const Request& request);
+[[nodiscard]] int policy(const Request& request);
 [[nodiscard]] int gc(const Request& request);
 [[nodiscard]] int version(const Request& request);
 [[nodiscard]] int help(const Request& request);

@@ -4,6 +4,9 @@
 
 #include "base/text.hpp"
 #include "cli/verbs.hpp"
+#include "policy/groups.hpp"
+#include "policy/stock.hpp"
+#include "spec/setting_table.hpp"
 #include "supervise/outcome.hpp"
 
 namespace mayfly::cli {
@@ -135,6 +138,36 @@ std::string man_reasons() {
   return out + ".El\n";
 }
 
+std::string man_keys() {
+  std::string out = ".Bl -tag -width Ds\n";
+  for (const spec::Setting& setting : spec::kSettings) {
+    if (setting.where != spec::Where::Anywhere) continue;
+    const std::string key = roff(setting.document_key());
+    const std::string item = roff(setting.item_key());
+    const std::string argument =
+        setting.argument != nullptr ? roff(setting.argument) : std::string("true|false");
+    out += ".It Ic " + key;
+    if (setting.form == spec::Form::Item) out += " No {" + item + " = Ar \\&" + argument + " No }";
+    if (setting.form == spec::Form::Strings && setting.item != nullptr) out += " Ic ." + item;
+    if (setting.form != spec::Form::Item) out += " Ar \\&" + argument;
+    out += "\n" + roff(setting.help) + ".\n";
+  }
+  return out + ".El\n";
+}
+
+std::string man_groups() {
+  std::string out = ".Bl -tag -width Ds\n";
+  for (const policy::Group& group : policy::all_groups()) {
+    bool allowed = false;
+    for (const policy::StockRule& rule : policy::stock_rules()) {
+      if (group.name == rule.group) allowed = rule.stand == spec::Stand::Allow;
+    }
+    out += ".It Cm " + roff(group.name) + " Pq " + (allowed ? "allowed" : "refused") + "\n" +
+           roff_paragraphs(group.reason);
+  }
+  return out + ".El\n";
+}
+
 std::string bash_table() {
   std::string names;
   std::string cases;
@@ -169,6 +202,10 @@ Result<std::string> fill_template(std::string_view text) {
       out += man_verbs();
     } else if (words.size() == 1 && words[0] == "REASONS") {
       out += man_reasons();
+    } else if (words.size() == 1 && words[0] == "KEYS") {
+      out += man_keys();
+    } else if (words.size() == 1 && words[0] == "GROUPS") {
+      out += man_groups();
     } else if (words.size() == 1 && words[0] == "BASH_TABLE") {
       out += bash_table();
     } else {

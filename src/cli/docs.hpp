@@ -19,12 +19,16 @@ namespace mayfly::cli {
 // Why sandboxes end and with which exit codes, as an mdoc(7) table.
 [[nodiscard]] std::string man_reasons();
 
+// The keys of policies, and the groups of system calls, as mdoc(7) lists.
+[[nodiscard]] std::string man_keys();
+[[nodiscard]] std::string man_groups();
+
 // What a bash completion script needs to know: sets verbs to all names, and flags and taking
 // (those with an argument, "|--root|-e|") to the options of the verb in COMP_WORDS[1].
 [[nodiscard]] std::string bash_table();
 
 // A template with its marks replaced. A mark is a line of its own: "@OPTIONS run@", "@VERBS@",
-// "@REASONS@", "@BASH_TABLE@". One that is not known is an error.
+// "@REASONS@", "@KEYS@", "@GROUPS@", "@BASH_TABLE@". One that is not known is an error.
 [[nodiscard]] Result<std::string> fill_template(std::string_view text);
 
 }  // namespace mayfly::cli

@@ -1,5 +1,6 @@
 #include "cli/gather.hpp"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -116,6 +117,15 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
   return {};
 }
 
+Result<void> look_at_profile(const spec::Spec& spec, host::HostFacts& facts) {
+  constexpr std::size_t kMostBytes = 1u << 20;
+  if (spec.seccomp_file.empty()) return {};
+  facts.seccomp_profile = TRY(host::read_source(spec.seccomp_file, kMostBytes));
+  utsname name = {};
+  if (::uname(&name) == 0) facts.kernel_release = name.release;
+  return {};
+}
+
 Result<void> look_at_trees(const spec::Spec& spec, host::HostFacts& facts) {
   // Copies of files go to the layer and must leave room there.
   const std::uint64_t most_copied = std::min<std::uint64_t>(spec::layer_bytes(spec) / 4, 64u << 20);
@@ -177,6 +187,7 @@ Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& workin
   TRY(look_at_stdin(spec));
   look_at_terminal(spec, facts);
   TRY(look_at_entries(spec, facts));
+  TRY(look_at_profile(spec, facts));
   TRY(look_at_trees(spec, facts));
   TRY(look_at_limits(spec, facts));
   return facts;

@@ -37,9 +37,10 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {&kRunVerb, run, refuse_run}, {&kExplainVerb, explain}, {&kDoctorVerb, doctor},
-    {&kFeaturesVerb, features},   {&kGcVerb, gc},           {&kVersionVerb, version},
-    {&kHelpVerb, help},
+    {&kRunVerb, run, refuse_run}, {&kExplainVerb, explain},
+    {&kDoctorVerb, doctor},       {&kPolicyVerb, mayfly::cli::policy},
+    {&kFeaturesVerb, features},   {&kGcVerb, gc},
+    {&kVersionVerb, version},     {&kHelpVerb, help},
 };
 
 Error unknown_verb(std::string_view word) {

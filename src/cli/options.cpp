@@ -21,9 +21,9 @@ constexpr int kFirstLong = 256;  // long option i is reported as kFirstLong + i
 // The table in the form that getopt_long reads.
 class GetoptTable {
  public:
-  explicit GetoptTable(std::span<const Option> options) {
+  GetoptTable(std::span<const Option> options, Words words) {
     std::size_t end = 0;
-    letters_[end++] = '+';  // stop at the first word that is not an option
+    if (words != Words::Free) letters_[end++] = '+';  // stop at the first word that is no option
     letters_[end++] = ':';  // report a missing argument as ':' and print nothing
     for (std::size_t i = 0; i < options.size(); ++i) {
       const bool has_argument = options[i].argument != nullptr;
@@ -194,7 +194,13 @@ const Option* find_option(std::span<const Option> options, std::string_view name
 }
 
 Result<void> parse(const Verb& verb, std::span<char* const> args, Request& request, Take take) {
-  Reading reading{.verb = verb, .table = GetoptTable(verb.options), .take = take, .rest = args};
+  Reading reading{
+      .verb = verb, .table = GetoptTable(verb.options, verb.words), .take = take, .rest = args};
+  // Getopt looks behind words for options here, before we could.
+  for (const std::string_view word : args) {
+    if (verb.words != Words::Free || word == "--") break;
+    if (is_unknown_long(verb, word)) return unknown_option(verb, word);
+  }
   while (reading.rest.size() > 1 && !request.help) {
     const std::size_t unknown = read_options(reading, request);
     if (unknown == 0) break;

@@ -18,6 +18,7 @@ using spec::Isolation;
 
 // What a command line asks for. Relative paths start at the caller's working directory.
 struct Request : spec::Draft {
+  std::string policy;     // of --policy; empty: the stock one
   std::string spec_file;  // of --spec; empty: none
   bool print_spec = false;
   bool help = false;
@@ -38,7 +39,8 @@ struct Option {
   Result<void> (*apply)(Request& request, std::string_view value) = nullptr;
 };
 
-enum class Words { None, Command, VerbName };
+// Free: options may stand among them.
+enum class Words { None, Command, VerbName, Free };
 
 struct Verb {
   const char* name = nullptr;

@@ -1,11 +1,14 @@
 #include "cli/read_request.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/named_file.hpp"
+#include "cli/store.hpp"
+#include "policy/store.hpp"
 #include "spec/arguments.hpp"
 #include "spec/reader.hpp"
 
@@ -16,6 +19,8 @@ namespace {
 bool may_name_documents(std::span<char* const> args) {
   for (const std::string_view word : args) {
     if (word == "--") return false;
+    const bool is_short = word.size() > 1 && word[0] == '-' && word[1] != '-';
+    if (is_short && word.find('p') != word.npos) return true;
     if (word.starts_with("--policy") || word.starts_with("--spec")) return true;
   }
   return false;
@@ -30,25 +35,52 @@ Result<spec::Document> read_spec_document(const std::string& file) {
   return spec::parse_document(file, text);
 }
 
-Result<void> apply_document(const spec::Document& document, std::string directory,
-                            Request& request) {
-  const std::vector<spec::Assignment> assignments =
-      TRY(spec::read_settings(document, spec::DocumentKind::Spec, {}));
-  const std::string own = std::exchange(request.working_dir, std::move(directory));
-  Result<void> applied = spec::apply_settings(request, document, assignments);
-  request.working_dir = own;
-  return applied;
+// The spec of the command line, as read.
+struct SpecFile {
+  spec::Document document;
+  std::string directory;  // where its relative paths start
+  std::vector<spec::Assignment> values;
+  std::string policy;  // empty: it names none
+};
+
+Result<SpecFile> read_spec_file(const std::string& file, const std::string& working_dir) {
+  SpecFile read{.document = TRY(read_spec_document(file)), .directory = working_dir};
+  if (file != "-") {
+    const std::string path = TRY(spec::absolute_path(working_dir, file));
+    read.directory = path.substr(0, path.rfind('/') + 1);
+  }
+  read.values = TRY(spec::read_settings(read.document, spec::DocumentKind::Spec, {"policy"}));
+  TRY(policy::check_groups(read.document, read.values));
+  const spec::Node* policy =
+      TRY(read.document.get_if(read.document.root, "policy", spec::Node::Kind::Text));
+  if (policy != nullptr) read.policy = policy->text;
+  return read;
 }
 
+Result<void> apply_named_policy(const std::string& name, const std::string& beside,
+                                Request& request) {
+  policy::Store store = caller_store(request);
+  store.working_dir = beside;
+  const policy::Policy policy = TRY(policy::load_policy(store, name));
+  return policy::apply_policy(request, policy);
+}
+
+// The policy that the command line names, or else the spec, then the spec.
 Result<void> load_documents(const Request& choices, Request& request) {
-  if (choices.spec_file.empty()) return {};
-  const spec::Document document = TRY(read_spec_document(choices.spec_file));
-  std::string directory = request.working_dir;
-  if (choices.spec_file != "-") {
-    const std::string path = TRY(spec::absolute_path(directory, choices.spec_file));
-    directory = path.substr(0, path.rfind('/') + 1);
+  std::optional<SpecFile> file;
+  if (!choices.spec_file.empty()) {
+    file = TRY(read_spec_file(choices.spec_file, request.working_dir));
   }
-  return apply_document(document, std::move(directory), request);
+  if (!choices.policy.empty()) {
+    TRY(apply_named_policy(choices.policy, request.working_dir, request));
+  } else if (file && !file->policy.empty()) {
+    TRY(apply_named_policy(file->policy, file->directory, request));
+  }
+  if (!file) return {};
+  const std::string own = std::exchange(request.working_dir, file->directory);
+  Result<void> applied = spec::apply_settings(request, file->document, file->values);
+  request.working_dir = own;
+  return applied;
 }
 
 }  // namespace

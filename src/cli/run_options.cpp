@@ -26,6 +26,18 @@ constexpr Option option_of(const spec::Setting& setting) {
 constexpr const char* kDocuments = "Policy and spec";
 
 constexpr Option kOwnOptions[] = {
+    {.name = "policy",
+     .letter = 'p',
+     .argument = "NAME|FILE",
+     .group = kDocuments,
+     .help = "start from this policy (default)",
+     .man = "Start from a policy instead of the stock one: a name that `mayfly policy list` shows, "
+            "or a file, which is written with a `/`. The other options win. See mayfly-policy(5).",
+     .apply = [](Request& request, std::string_view value) -> Result<void> {
+       if (value.empty()) return usage_error("use a policy: its name is empty");
+       request.policy = value;
+       return {};
+     }},
     {.name = "spec",
      .argument = "FILE|-",
      .group = kDocuments,

@@ -30,8 +30,8 @@ constexpr Option kReportOptions[] = {kJsonOption, kHelpOption};
 constexpr Option kGcOptions[] = {kDryRunOption, kJsonOption, kHelpOption};
 constexpr Option kHelpOptions[] = {kHelpOption};
 
-constexpr const Verb* kVerbs[] = {&kRunVerb, &kExplainVerb, &kDoctorVerb, &kFeaturesVerb,
-                                  &kGcVerb,  &kVersionVerb, &kHelpVerb};
+constexpr const Verb* kVerbs[] = {&kRunVerb,      &kExplainVerb, &kPolicyVerb,  &kDoctorVerb,
+                                  &kFeaturesVerb, &kGcVerb,      &kVersionVerb, &kHelpVerb};
 
 }  // namespace
 
@@ -40,6 +40,14 @@ constinit const Verb kExplainVerb = {
     .synopsis = "[--json] run [OPTION...] [--] COMMAND [ARGUMENT...]",
     .summary = "show what run would do, and do nothing",
     .words = Words::Command,
+    .options = kReportOptions,
+};
+
+constinit const Verb kPolicyVerb = {
+    .name = "policy",
+    .synopsis = "[--json] list | show NAME | check NAME | diff NAME NAME",
+    .summary = "list, show, check and compare policies",
+    .words = Words::Free,
     .options = kReportOptions,
 };
 

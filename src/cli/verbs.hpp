@@ -13,6 +13,7 @@ extern const Verb kRunVerb;
 extern const Verb kExplainVerb;
 extern const Verb kDoctorVerb;
 extern const Verb kFeaturesVerb;
+extern const Verb kPolicyVerb;
 extern const Verb kGcVerb;
 extern const Verb kVersionVerb;
 extern const Verb kHelpVerb;

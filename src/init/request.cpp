@@ -46,6 +46,20 @@ bool has_strings(const Request& request, const Bounds& bounds, std::uint32_t off
   return true;
 }
 
+bool has_stacked(const Request& request, const Bounds& bounds) noexcept {
+  const SpawnHeader& header = request.header();
+  if (header.stacked_count == 0) return true;
+  if (header.stacked_count > launch::kMostStacked ||
+      !bounds.has_table(header.stacked_offset, header.stacked_count, sizeof(launch::SpawnFilter)))
+    return false;
+  const auto* filters = request.table<launch::SpawnFilter>(header.stacked_offset);
+  for (std::uint32_t i = 0; i < header.stacked_count; ++i)
+    if (filters[i].count == 0 || filters[i].count > BPF_MAXINSNS ||
+        !bounds.has_table(filters[i].offset, filters[i].count, sizeof(sock_filter)))
+      return false;
+  return true;
+}
+
 }  // namespace
 
 const char* wrong_field(const Request& request) noexcept {
@@ -71,6 +85,7 @@ const char* wrong_field(const Request& request) noexcept {
     return "filter";
   // Asked to load a filter that is not there: going on without would be the weaker mode.
   if ((header.flags & launch::kInitFilter) != 0 && header.filter_count == 0) return "filter";
+  if (!has_stacked(request, bounds)) return "stacked filter";
   if (header.rlimit_count > RLIM_NLIMITS ||
       (header.rlimit_count > 0 &&
        !bounds.has_table(header.rlimit_offset, header.rlimit_count, sizeof(launch::SpawnRlimit))))

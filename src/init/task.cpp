@@ -126,9 +126,32 @@ long enter_directory(Job& job) noexcept {
   return call(__NR_chdir, arg(job.request.string(job.request.header().chdir_offset)));
 }
 
+long load_program(const Request& request, std::uint32_t offset, std::uint32_t count,
+                  unsigned long flags) noexcept {
+  const sock_fprog program{
+      .len = static_cast<unsigned short>(count),
+      .filter = const_cast<sock_filter*>(request.table<sock_filter>(offset)),
+  };
+  return call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, static_cast<long>(flags), arg(&program));
+}
+
+long load_with(const Request& request, unsigned long flags) noexcept {
+  return load_program(request, request.header().filter_offset, request.header().filter_count,
+                      flags);
+}
+
+// Its own, where init has none, then those that init could not have worked under.
 long load_filter(Job& job) noexcept {
-  if (!job.load_filter) return 0;
-  return load_filter_of(job.request);
+  if (job.load_filter) {
+    if (const long error = load_filter_of(job.request); error < 0) return error;
+  }
+  const SpawnHeader& header = job.request.header();
+  const auto* stacked = job.request.table<launch::SpawnFilter>(header.stacked_offset);
+  for (std::uint32_t i = 0; i < header.stacked_count; ++i) {
+    const long error = load_program(job.request, stacked[i].offset, stacked[i].count, 0);
+    if (error < 0) return error;
+  }
+  return 0;
 }
 
 // Like execvp: what is not there is passed over, what is there but may not be executed is
@@ -152,15 +175,6 @@ long execute(Job& job) noexcept {
       break;
   }
   return -progress.error;
-}
-
-long load_with(const Request& request, unsigned long flags) noexcept {
-  const SpawnHeader& header = request.header();
-  const sock_fprog program{
-      .len = static_cast<unsigned short>(header.filter_count),
-      .filter = const_cast<sock_filter*>(request.table<sock_filter>(header.filter_offset)),
-  };
-  return call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, static_cast<long>(flags), arg(&program));
 }
 
 struct TaskStep {

@@ -136,6 +136,7 @@ inline constexpr std::int64_t kSetupDeadlineNs = 30'000'000'000;
 //   env_offset      envc × u32, likewise ("NAME=VALUE")
 //   path_offset     pathc × u32, likewise: the program's path candidates, tried in order
 //   filter_offset   filter_count × sock_filter (8 bytes): the policy's seccomp program
+//   stacked_offset  stacked_count × SpawnFilter: what each task loads on top of that, in order
 //   rlimit_offset   rlimit_count × SpawnRlimit
 //
 // init trusts nothing in it: each offset and each string's end is checked against `size`, which
@@ -149,6 +150,7 @@ struct SpawnHeader {
   std::uint32_t envc = 0, env_offset = 0;
   std::uint32_t pathc = 0, path_offset = 0;
   std::uint32_t filter_count = 0, filter_offset = 0;
+  std::uint32_t stacked_count = 0, stacked_offset = 0;
   std::uint32_t rlimit_count = 0, rlimit_offset = 0;
   std::uint32_t chdir_offset = 0;  // NUL-terminated absolute path inside
   std::uint32_t umask = 022;
@@ -157,6 +159,12 @@ struct SpawnHeader {
   std::int64_t deadline_ns = 0;         // init's key: from receipt of the request. 0: none
   std::uint64_t ignored_signals = 0;  // bit n-1: init inherited signal n ignored; the task must not
 };
+
+// A seccomp program in the request.
+struct SpawnFilter {
+  std::uint32_t count = 0, offset = 0;
+};
+inline constexpr std::uint32_t kMostStacked = 4;
 
 // RLIMIT_CORE is refused: it is 1, soft and hard, for everything inside.
 struct SpawnRlimit {

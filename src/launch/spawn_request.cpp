@@ -90,6 +90,14 @@ Result<Fd> make_spawn_request(const plan::Plan& plan, const SpawnExtras& extras)
   const std::vector<SpawnRlimit> limits = limits_of(plan);
   header.rlimit_count = static_cast<std::uint32_t>(limits.size());
   header.rlimit_offset = writer.raw(limits.data(), limits.size() * sizeof(SpawnRlimit));
+  std::vector<SpawnFilter> stacked;
+  for (const policy::Program& program : plan.programs.task) {
+    stacked.push_back(
+        {.count = static_cast<std::uint32_t>(program.code.size()),
+         .offset = writer.raw(program.code.data(), program.code.size() * sizeof(sock_filter))});
+  }
+  header.stacked_count = static_cast<std::uint32_t>(stacked.size());
+  header.stacked_offset = writer.raw(stacked.data(), stacked.size() * sizeof(SpawnFilter));
   header.chdir_offset = writer.string(plan.chdir);
   header.umask = plan.umask;
   header.uid = plan.ids.task_uid;

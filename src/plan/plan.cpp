@@ -13,6 +13,7 @@
 #include "plan/limits.hpp"
 #include "plan/project.hpp"
 #include "plan/root_view.hpp"
+#include "policy/profile.hpp"
 
 namespace mayfly::plan {
 namespace {
@@ -40,7 +41,21 @@ void add_rights(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan
   }
 }
 
-void choose_filter(const spec::Spec& spec, Plan& plan) {
+// The OCI profile, which comes on top of the groups.
+Result<void> add_profile(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
+  if (spec.seccomp_file.empty()) return {};
+  policy::Program program = TRY(policy::compile_profile({.name = spec.seccomp_file,
+                                                         .text = facts.seccomp_profile,
+                                                         .capabilities = plan.keep_capabilities,
+                                                         .kernel = facts.kernel_release}));
+  plan.programs.task.push_back(std::move(program));
+  plan.notes.push_back({.what = "seccomp",
+                        .enforcement = Enforcement::Enforced,
+                        .how = spec.seccomp_file + ", on top of the policy's groups"});
+  return {};
+}
+
+Result<void> choose_filter(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
   const bool nesting = spec.unsafe.unsafe_nesting;
   const bool live = std::any_of(plan.mounts.begin(), plan.mounts.end(), [](const MountStep& step) {
     return step.kind == MountKind::Bind && step.access == Access::ReadWrite && !step.devices;
@@ -51,6 +66,8 @@ void choose_filter(const spec::Spec& spec, Plan& plan) {
                                          : Refusals::Silent;
   plan.filter = nesting ? (live ? Filter::NestingLive : Filter::Nesting)
                         : (live ? Filter::Live : Filter::Default);
+  plan.programs = TRY(policy::programs_for(spec.syscalls, plan.filter));
+  return add_profile(spec, facts, plan);
 }
 
 void add_group_note(const host::HostFacts& facts, Plan& plan) {
@@ -126,7 +143,7 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
          .how = project.dir.empty() ? project.why : project.dir + ": " + project.why});
   }
   TRY(plan_root(spec, facts, view, plan));
-  choose_filter(spec, plan);
+  TRY(choose_filter(spec, facts, plan));
 
   plan.argv = spec.argv;
   plan.terminal = has_terminal(spec, facts);

@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "host/facts.hpp"
+#include "policy/programs.hpp"
 #include "spec/spec.hpp"
 
 namespace mayfly::plan {
@@ -134,8 +135,7 @@ struct Note {
   bool operator==(const Note&) const = default;
 };
 
-// Live: a tree is shared with the host for writing.
-enum class Filter { Default, Live, Nesting, NestingLive };
+using Filter = policy::Stock;
 
 // Who learns that the filter refused a call. Told, Fatal: the supervisor, which answers it, or ends
 // the sandbox.
@@ -162,6 +162,7 @@ struct Plan {
   std::string cgroup_reason;  // why there is none
   CgroupLimits cgroup;
   Filter filter = Filter::Default;
+  policy::Programs programs;  // where they are not the stock ones of this variant
   Refusals refusals = Refusals::Silent;
 
   std::vector<std::string> argv;

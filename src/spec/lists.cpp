@@ -77,12 +77,20 @@ std::vector<ListValue> rlimits(const Spec& spec) {
   return values;
 }
 
+std::vector<ListValue> syscalls(const Spec& spec) {
+  std::vector<ListValue> values;
+  for (const SyscallRule& rule : spec.syscalls)
+    values.push_back({.item = rule.stand == Stand::Allow ? "allow" : "deny", .text = rule.group});
+  return values;
+}
+
 constexpr ListKey kListKeys[] = {
     {.key = "mounts", .form = Form::Item, .values = mounts},
     {.key = "env", .form = Form::Item, .values = env},
     {.key = "labels", .form = Form::Pairs, .values = labels},
     {.key = "io", .form = Form::Strings, .values = io},
     {.key = "rlimits", .form = Form::Pairs, .values = rlimits},
+    {.key = "syscalls", .form = Form::Strings, .values = syscalls},
     {.key = "command", .form = Form::Strings, .values = command},
 };
 

@@ -94,6 +94,27 @@ inline constexpr Setting kOtherSettings[] = {
      .apply = set_switch<&Spec::keep_running>,
      .text = switch_text<&Spec::keep_running>},
 
+    {.name = "deny-syscalls",
+     .argument = "GROUP[,GROUP...]",
+     .group = kCalls,
+     .help = "refuse groups of system calls",
+     .man = "Refuse groups of system calls that the policy allows. mayfly-policy(5) lists the "
+            "groups.",
+     .form = Form::Strings,
+     .key = "syscalls",
+     .item = "deny",
+     .apply = add_syscall_rules<Stand::Deny>},
+    {.name = "seccomp",
+     .argument = "FILE",
+     .group = kCalls,
+     .help = "also apply an OCI seccomp profile",
+     .man = "Apply a seccomp profile in the JSON form of OCI runtimes and Docker, as it is. It "
+            "comes on top of the policy's groups: what either refuses is refused. See "
+            "SECCOMP PROFILES in mayfly-policy(5).",
+     .apply = [](Draft& d, Text v) -> Done {
+       return set(d.spec.seccomp_file, absolute_path(d.working_dir, v));
+     },
+     .text = text_text<&Spec::seccomp_file>},
     {.name = "seccomp-action",
      .argument = "ACTION",
      .group = kCalls,
@@ -195,6 +216,17 @@ inline constexpr Setting kOtherSettings[] = {
      .apply = set_switch<&Spec::quiet>,
      .text = switch_text<&Spec::quiet>},
 
+    {.name = "allow-syscalls",
+     .argument = "GROUP[,GROUP...]",
+     .group = kUnsafe,
+     .help = "allow groups of system calls",
+     .man = "Allow groups of system calls that the policy refuses. mayfly-policy(5) lists the "
+            "groups and why they are refused.",
+     .isolation = Isolation::Weakened,
+     .form = Form::Strings,
+     .key = "syscalls",
+     .item = "allow",
+     .apply = add_syscall_rules<Stand::Allow>},
     {.name = "device",
      .argument = "NODE",
      .group = kUnsafe,

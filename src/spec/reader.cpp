@@ -210,6 +210,13 @@ Result<void> check(const Draft& draft) {
 
 }  // namespace
 
+const Setting* find_setting_named(std::string_view name) {
+  for (const Setting& setting : kSettings) {
+    if (name == setting.name) return &setting;
+  }
+  return nullptr;
+}
+
 Result<std::vector<Assignment>> read_settings(const Document& document, DocumentKind kind,
                                               std::initializer_list<std::string_view> beside) {
   return SettingsReader(document, kind).read(beside);

@@ -12,6 +12,9 @@
 
 namespace mayfly::spec {
 
+// The setting of that name, or null.
+[[nodiscard]] const Setting* find_setting_named(std::string_view name);
+
 // One value that a document gives a setting.
 struct Assignment {
   const Setting* setting = nullptr;

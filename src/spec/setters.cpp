@@ -1,5 +1,6 @@
 #include "spec/setters.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <iterator>
 #include <optional>
@@ -195,6 +196,25 @@ Done set_rlimit(Draft& draft, Text value) {
     return {};
   }
   draft.spec.limits.resources.push_back(std::move(limit));
+  return {};
+}
+
+Done add_syscall_rules(Draft& draft, Stand stand, Text groups) {
+  for (const Text group : split(groups, ',')) {
+    if (group.empty()) {
+      return usage_error("read " + shown(groups) + " as groups of system calls: a name is empty",
+                         "mayfly-policy(5) lists the groups");
+    }
+    std::vector<SyscallRule>& rules = draft.spec.syscalls;
+    const auto at =
+        std::lower_bound(rules.begin(), rules.end(), group,
+                         [](const SyscallRule& rule, Text wanted) { return rule.group < wanted; });
+    if (at != rules.end() && at->group == group) {
+      at->stand = stand;
+    } else {
+      rules.insert(at, {.group = std::string(group), .stand = stand});
+    }
+  }
   return {};
 }
 

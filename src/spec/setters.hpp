@@ -155,6 +155,13 @@ Done add_device(Draft& draft, Text value);
 Done set_rlimit(Draft& draft, Text value);
 Done add_word(Draft& draft, Text value);
 
+// GROUP[,GROUP...]; a later rule for a group replaces an earlier one.
+Done add_syscall_rules(Draft& draft, Stand stand, Text groups);
+template <Stand kStand>
+Done add_syscall_rules(Draft& draft, Text groups) {
+  return add_syscall_rules(draft, kStand, groups);
+}
+
 template <FsKind kKind>
 Done add_tree(Draft& draft, Text value) {
   return add(draft.spec.fs, parse_tree(kKind, draft.working_dir, value));

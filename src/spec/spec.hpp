@@ -24,6 +24,15 @@ inline constexpr std::size_t kMostLabels = 100;
 
 enum class RootKind { Host, Directory, Empty };
 enum class ProjectMode { Cow, Rw, Ro, None };
+// A group of system calls (policies/syscalls.toml) that is allowed or denied, whatever the stock
+// policy does with it.
+enum class Stand { Allow, Deny };
+struct SyscallRule {
+  std::string group;
+  Stand stand = Stand::Deny;
+  bool operator==(const SyscallRule&) const = default;
+};
+
 // What a system call that the policy refuses does to its caller, beside failing.
 enum class SeccompAction { Errno, Kill };
 enum class StdinKind { Inherit, Null, File };
@@ -107,6 +116,8 @@ struct Spec {
   std::optional<std::uint64_t> max_output;  // bytes, standard output and error together
 
   // system calls
+  std::vector<SyscallRule> syscalls;  // each group once, by name
+  std::string seccomp_file;           // an OCI profile that comes on top; empty: none
   SeccompAction seccomp_action = SeccompAction::Errno;
   bool explain_denials = false;
 

@@ -46,20 +46,6 @@ std::int64_t bounded(spec::Nanoseconds time) {
   return std::min<std::int64_t>(time.count(), kLongest);
 }
 
-policy::Stock filter_of(plan::Filter filter) {
-  switch (filter) {
-    case plan::Filter::Default:
-      return policy::Stock::Default;
-    case plan::Filter::Live:
-      return policy::Stock::Live;
-    case plan::Filter::Nesting:
-      return policy::Stock::Nesting;
-    case plan::Filter::NestingLive:
-      return policy::Stock::NestingLive;
-  }
-  return policy::Stock::Default;
-}
-
 Outcome unstarted(const spec::Spec& spec) {
   const std::string why = "the sandbox was never started";
   Outcome outcome;
@@ -224,7 +210,9 @@ bool Run::cancelled_early() {
 
 Result<void> Run::launch() {
   const std::int64_t grace = bounded(spec_.grace);
-  const std::span<const sock_filter> filter = policy::stock_filter(filter_of(plan_.filter));
+  const std::vector<sock_filter>& own = plan_.programs.init.code;
+  const std::span<const sock_filter> filter =
+      own.empty() ? policy::stock_filter(plan_.filter) : std::span(own);
   std::vector<sock_filter> asking;
   if (plan_.refusals != plan::Refusals::Silent) asking = policy::asking(filter);
   sandbox_ =

@@ -13,7 +13,8 @@ from complaints import expect, finish, planted
 
 PAGES = ["mayfly.1", "mayfly-run.1", "mayfly-explain.1",
          "mayfly-doctor.1", "mayfly-features.1", "mayfly-gc.1",
-         "mayfly-control.7", "mayfly-result.5"]
+         "mayfly-policy.1", "mayfly-policy.5", "mayfly-protocol.7", "mayfly-control.7",
+         "mayfly-result.5"]
 
 
 def without_mandoc():

@@ -55,8 +55,12 @@ class CatalogueReader {
     const Word name = TRY(file_.word(table, "name"));
     if (!group_names_.emplace(name.text, name.at).second)
       return file_.error(name.at, "there is a group " + shown(name.text) + " already");
-    TRY(file_.word(table, "reason"));
-    Group group{.name = name.text, .answer = TRY(answer(table, "EPERM")), .calls = {}, .cases = {}};
+    const Word reason = TRY(file_.word(table, "reason"));
+    Group group{.name = name.text,
+                .reason = reason.text,
+                .answer = TRY(answer(table, "EPERM")),
+                .calls = {},
+                .cases = {}};
     const auto calls = TRY(file_.words(table, "calls"));
     for (const Word& call : calls) {
       const auto [known, added] = group_of_call_.emplace(call.text, name.text);

@@ -9,22 +9,10 @@
 
 #include "base/result.hpp"
 #include "policy/compiler/toml_file.hpp"
-#include "policy/filter.hpp"
+#include "policy/groups.hpp"
 #include "policy/stock.hpp"
 
 namespace mayfly::policy {
-
-struct NumberedCase {
-  std::uint32_t number = 0;
-  Case what;
-};
-
-struct Group {
-  std::string name;
-  std::uint32_t answer = 0;  // to `calls`, where the group is denied
-  std::vector<std::uint32_t> calls;
-  std::vector<NumberedCase> cases;
-};
 
 struct InitCall {
   Word name;

@@ -1,0 +1,227 @@
+// `mayfly policy`: what policies there are, what they come to, what is wrong with one.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/named_file.hpp"
+#include "cli/say.hpp"
+#include "cli/store.hpp"
+#include "host/sources.hpp"
+#include "policy/effective.hpp"
+#include "policy/profile.hpp"
+#include "policy/programs.hpp"
+#include "policy/store.hpp"
+
+namespace mayfly::cli {
+namespace {
+
+using policy::Policy;
+using policy::Value;
+using Words = std::vector<std::string>;
+
+constexpr int kDifferent = 1;
+
+struct Read {
+  Policy policy;
+  spec::Draft draft;
+  std::vector<Value> values;
+};
+
+Result<Read> read(const Request& request, const std::string& name) {
+  Read read;
+  read.policy = TRY(policy::load_policy(caller_store(request), name));
+  read.draft.read_file = read_named_file;
+  read.values = TRY(policy::effective(read.draft, read.policy));
+  return read;
+}
+
+Result<std::string> list_text(const Request& request) {
+  const std::vector<policy::Found> all = policy::list_policies(caller_store(request));
+  std::size_t width = 0;
+  for (const policy::Found& found : all)
+    width = std::max(width, found.name.size());
+  std::string text;
+  JsonWriter json;
+  json.begin_object().member("v", 1).key("policies").begin_array();
+  for (const policy::Found& found : all) {
+    text += found.name + std::string(width + 2 - found.name.size(), ' ') + found.file;
+    if (!found.shadows.empty()) text += ", before " + found.shadows;
+    text += "\n";
+    json.begin_object().member("name", found.name).member("file", found.file);
+    json.key("shadows");
+    found.shadows.empty() ? json.null() : json.value(found.shadows);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return request.json ? json.take() + "\n" : text;
+}
+
+std::string shown_as_toml(const Read& read) {
+  std::string text = "#";
+  for (const policy::Layer& layer : read.policy.layers)
+    text += (text.size() == 1 ? " " : ", then ") + layer.file;
+  text += "\n";
+  std::string list;
+  const auto end_list = [&] {
+    if (!list.empty()) text += "]\n";
+    list.clear();
+  };
+  for (const Value& value : read.values) {
+    const std::string array = policy::array_of(value);
+    if (array != list) end_list();
+    if (list.empty() && !array.empty()) {
+      list = array;
+      text += list + " = [\n";
+    }
+    const std::string line =
+        list.empty() ? policy::toml_of(value) : "  " + policy::toml_of(value) + ",";
+    text += line;
+    if (!value.origin.empty()) {
+      text += std::string(line.size() < 38 ? 38 - line.size() : 1, ' ') + "  # " + value.origin;
+    }
+    text += "\n";
+  }
+  end_list();
+  return text;
+}
+
+void add_value(JsonWriter& json, const Value& value) {
+  json.begin_object();
+  json.member("key", value.setting->document_key());
+  const std::string item =
+      !value.name.empty()
+          ? value.name
+          : std::string(value.setting->text != nullptr ? "" : value.setting->item_key());
+  json.key("item");
+  item.empty() ? json.null() : json.value(item);
+  json.member("value", value.text);
+  json.key("from");
+  value.origin.empty() ? json.null() : json.value(value.origin);
+  json.member("weakens", value.setting->isolation == Isolation::Weakened && value.text != "false");
+  json.end_object();
+}
+
+Result<std::string> show_text(const Request& request, const std::string& name) {
+  const Read read = TRY(cli::read(request, name));
+  if (!request.json) return shown_as_toml(read);
+  JsonWriter json;
+  json.begin_object().member("v", 1).member("name", name).key("chain").begin_array();
+  for (const policy::Layer& layer : read.policy.layers)
+    json.value(layer.file);
+  json.end_array().key("values").begin_array();
+  for (const Value& value : read.values)
+    add_value(json, value);
+  json.end_array().end_object();
+  return json.take() + "\n";
+}
+
+// Everything that a run would find wrong before it looks at the host.
+Result<void> check(const Request& request, const std::string& name) {
+  const Read read = TRY(cli::read(request, name));
+  const spec::Spec& spec = read.draft.spec;
+  for (std::size_t variant = 0; variant < policy::kVariants; ++variant)
+    TRY(policy::programs_for(spec.syscalls, static_cast<policy::Stock>(variant)));
+  if (spec.seccomp_file.empty()) return {};
+  const std::string profile = TRY(read_named_file(spec.seccomp_file));
+  TRY(policy::compile_profile({.name = spec.seccomp_file, .text = profile}));
+  return {};
+}
+
+Result<std::string> check_text(const Request& request, const std::string& name) {
+  TRY(check(request, name));
+  if (!request.json) return shown(name) + ": good\n";
+  JsonWriter json;
+  json.begin_object().member("v", 1).member("name", name).member("good", true).end_object();
+  return json.take() + "\n";
+}
+
+// The values of `a` that `b` does not have.
+std::vector<Value> missing_in(const std::vector<Value>& a, const std::vector<Value>& b) {
+  std::vector<Value> missing;
+  for (const Value& value : a) {
+    const auto same = [&](const Value& other) { return value.says_the_same(other); };
+    if (std::none_of(b.begin(), b.end(), same)) missing.push_back(value);
+  }
+  return missing;
+}
+
+struct Difference {
+  std::string text;
+  bool is_empty = true;
+};
+
+Result<Difference> difference(const Request& request, const std::string& first,
+                              const std::string& second) {
+  const Read a = TRY(read(request, first));
+  const Read b = TRY(read(request, second));
+  const std::vector<Value> removed = missing_in(a.values, b.values);
+  const std::vector<Value> added = missing_in(b.values, a.values);
+  Difference result{.text = {}, .is_empty = removed.empty() && added.empty()};
+  if (request.json) {
+    JsonWriter json;
+    json.begin_object().member("v", 1);
+    for (const auto& [key, values] : {std::pair{"removed", &removed}, {"added", &added}}) {
+      json.key(key).begin_array();
+      for (const Value& value : *values)
+        add_value(json, value);
+      json.end_array();
+    }
+    json.end_object();
+    result.text = json.take() + "\n";
+    return result;
+  }
+  for (const auto& [sign, values] : {std::pair{"- ", &removed}, {"+ ", &added}}) {
+    for (const Value& value : *values) {
+      const std::string list = policy::array_of(value);
+      result.text += sign + (list.empty() ? "" : list + ": ") + policy::toml_of(value) + "\n";
+    }
+  }
+  return result;
+}
+
+Error misused(const Words& words) {
+  constexpr std::string_view kVerbs[] = {"list", "show", "check", "diff"};
+  const char* hint = "mayfly policy list, show NAME, check NAME, or diff NAME NAME";
+  if (words.empty()) return usage_error("do something with policies: no word says what", hint);
+  const bool known = std::find(std::begin(kVerbs), std::end(kVerbs), words[0]) != std::end(kVerbs);
+  if (known) {
+    return usage_error(
+        words[0] + " policies: it does not take " + std::to_string(words.size() - 1) + " names",
+        hint);
+  }
+  const std::string_view meant = nearest(words[0], kVerbs);
+  return usage_error("do " + shown(words[0]) + " with policies: there is no such thing",
+                     meant.empty() ? hint : "did you mean " + std::string(meant) + "?");
+}
+
+Result<Difference> done(const Request& request) {
+  const Words& words = request.spec.argv;
+  const auto text = [](Result<std::string> made) -> Result<Difference> {
+    return Difference{.text = TRY(std::move(made)), .is_empty = true};
+  };
+  const std::string verb = words.empty() ? "" : words[0];
+  if (verb == "list" && words.size() == 1) return text(list_text(request));
+  if (verb == "show" && words.size() == 2) return text(show_text(request, words[1]));
+  if (verb == "check" && words.size() == 2) return text(check_text(request, words[1]));
+  if (verb == "diff" && words.size() == 3) return difference(request, words[1], words[2]);
+  return misused(words);
+}
+
+}  // namespace
+
+int policy(const Request& request) {
+  const Result<Difference> result = done(request);
+  if (!result) {
+    say(complaint(result.error()));
+    return kFailed;
+  }
+  const int printed = print(result->text);
+  return printed != 0 || result->is_empty ? printed : kDifferent;
+}
+
+}  // namespace mayfly::cli

@@ -1,0 +1,33 @@
+// The stock policies as read: their settings, and the filters of all their variants.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "policy/compiler/catalogue.hpp"
+#include "policy/compiler/toml_file.hpp"
+#include "policy/stock.hpp"
+#include "spec/reader.hpp"
+#include "spec/spec.hpp"
+
+namespace mayfly::policy {
+
+struct StockFile {
+  std::string name;     // of the file, without .toml
+  std::string text;     // its content
+  std::string extends;  // empty: nothing
+  std::vector<spec::Assignment> values;
+  std::vector<spec::SyscallRule> rules;  // of the base: all groups; else what is added to it
+  std::array<std::vector<sock_filter>, kVariants> filters;
+};
+
+// In the order of `paths`; the first is the base.
+[[nodiscard]] Result<std::vector<StockFile>> read_policies(const std::vector<std::string>& paths,
+                                                           const TomlFile& syscalls,
+                                                           const Catalogue& catalogue);
+
+}  // namespace mayfly::policy

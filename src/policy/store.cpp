@@ -1,0 +1,225 @@
+#include "policy/store.hpp"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/text.hpp"
+#include "policy/groups.hpp"
+#include "policy/policy_file.hpp"
+#include "policy/stock.hpp"
+#include "spec/arguments.hpp"
+
+namespace mayfly::policy {
+namespace {
+
+using spec::Assignment;
+using spec::Document;
+using spec::Node;
+
+constexpr std::size_t kMostLayers = 16;
+constexpr std::string_view kEnding = ".toml";
+
+bool is_name(std::string_view name) {
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  return !name.empty() && name[0] != '.' && name.find_first_not_of(kAllowed) == name.npos;
+}
+
+const StockPolicy* find_stock(std::string_view name) {
+  for (const StockPolicy& stock : stock_policies()) {
+    if (name == stock.name) return &stock;
+  }
+  return nullptr;
+}
+
+Result<Layer> layer_of(const StockPolicy& stock) {
+  Layer layer{
+      .name = stock.name, .file = "stock policy " + std::string(stock.name), .text = stock.text};
+  for (const StockValue& value : stock.values) {
+    const spec::Setting* setting = spec::find_setting_named(value.setting);
+    if (setting == nullptr)
+      return internal_error("use the stock setting " + std::string(value.setting));
+    layer.values.push_back({.setting = setting,
+                            .value = value.value,
+                            .at = {.line = value.line, .column = value.column}});
+  }
+  return layer;
+}
+
+// A request for a policy, and who makes it.
+struct Wanted {
+  std::string name;
+  std::size_t first_directory = 0;  // of the store's; one behind the last: the stock ones only
+  std::string beside;               // where a relative file name starts
+};
+
+class Loader {
+ public:
+  explicit Loader(const Store& store) : store_(store) {}
+
+  Result<Policy> load(std::string_view name) {
+    std::optional<Wanted> next =
+        Wanted{.name = std::string(name), .first_directory = 0, .beside = store_.working_dir};
+    while (next) {
+      if (layers_.size() == kMostLayers) {
+        return at_extends(usage_error("use the policy " + shown(name) + ": more than " +
+                                          std::to_string(kMostLayers) + " extend each other",
+                                      "put what they say into fewer files"));
+      }
+      Result<std::optional<Wanted>> read = read_one(*next);
+      if (!read) return at_extends(std::move(read).error());
+      next = *std::move(read);
+    }
+    std::reverse(layers_.begin(), layers_.end());
+    return Policy{.layers = std::move(layers_)};
+  }
+
+ private:
+  // Reads one policy; what it extends, or nothing.
+  Result<std::optional<Wanted>> read_one(const Wanted& wanted) {
+    if (wanted.name.find('/') != std::string::npos) {
+      const std::string path = TRY(spec::absolute_path(wanted.beside, wanted.name));
+      return read_file(path, Trust::AsNamed, 0);
+    }
+    if (!is_name(wanted.name)) {
+      return usage_error("use the policy " + shown(wanted.name) + ": no policy is called so",
+                         "a name has letters, digits, '_', '.' and '-'; a file has a '/' in it");
+    }
+    for (std::size_t i = wanted.first_directory; i < store_.directories.size(); ++i) {
+      const std::string path = store_.directories[i] + "/" + wanted.name + std::string(kEnding);
+      if (is_there(path)) return read_file(path, Trust::Found, i + 1);
+    }
+    const StockPolicy* stock = find_stock(wanted.name);
+    if (stock == nullptr) return not_found(wanted.name);
+    layers_.push_back(TRY(layer_of(*stock)));
+    has_extends_ = false;
+    if (*stock->extends == '\0') return std::optional<Wanted>();
+    return std::optional(
+        Wanted{.name = stock->extends, .first_directory = store_.directories.size(), .beside = {}});
+  }
+
+  Error not_found(const std::string& name) const {
+    std::vector<Found> all = list_policies(store_);
+    std::vector<std::string_view> names;
+    std::string list;
+    for (const Found& found : all) {
+      names.emplace_back(found.name);
+      list += (list.empty() ? "there are " : ", ") + found.name;
+    }
+    const std::string_view meant = nearest(name, names);
+    return usage_error("use the policy " + shown(name) + ": there is none of this name",
+                       meant.empty() ? list + "; a file is written with a '/', as in ./" + name
+                                     : "did you mean " + std::string(meant) + "?");
+  }
+
+  Result<std::optional<Wanted>> read_file(const std::string& path, Trust trust,
+                                          std::size_t next_directory) {
+    PolicyFile file = TRY(read_policy_file(path, store_.uid, trust));
+    if (!seen_.insert(file.identity).second) {
+      return usage_error("use the policy " + shown(path) + ": it extends itself",
+                         "one of the policies that extend each other must not");
+    }
+    const Document document = TRY(spec::parse_document(path, file.text));
+    Layer layer{.name = path,
+                .file = path,
+                .directory = path.substr(0, path.rfind('/') + 1),
+                .text = std::move(file.text)};
+    layer.values = TRY(spec::read_settings(document, spec::DocumentKind::Policy, {"extends"}));
+    TRY(check_groups(document, layer.values));
+    const Node* extends = TRY(document.get_if(document.root, "extends", Node::Kind::Text));
+    const std::string base = layer.directory;
+    layers_.push_back(std::move(layer));
+    document_ = {.name = document.name, .root = {}};
+    has_extends_ = extends != nullptr;
+    if (extends == nullptr) return std::optional<Wanted>();
+    extends_at_ = extends->at;
+    // Its own name is the next one of it; any other is looked for from the start.
+    const std::string own = path.substr(base.size());
+    const bool same = extends->text + std::string(kEnding) == own;
+    return std::optional(Wanted{
+        .name = extends->text, .first_directory = same ? next_directory : 0, .beside = base});
+  }
+
+  // What goes wrong with a base is told with the place that names it, unless it has one of its own.
+  Error at_extends(Error error) const {
+    if (!has_extends_ || error.action.starts_with("read ")) return error;
+    return document_.error(extends_at_, "extends: " + describe(error), error.hint);
+  }
+
+  const Store& store_;
+  std::vector<Layer> layers_;
+  std::set<std::pair<dev_t, ino_t>> seen_;
+  Document document_;
+  bool has_extends_ = false;
+  spec::Position extends_at_;
+};
+
+void add_found(std::map<std::string, Found>& all, std::string name, std::string file) {
+  const auto [at, added] = all.try_emplace(name, Found{.name = name, .file = file, .shadows = {}});
+  if (!added && at->second.shadows.empty()) at->second.shadows = std::move(file);
+}
+
+}  // namespace
+
+Result<void> check_groups(const Document& document, const std::vector<Assignment>& values) {
+  std::set<std::string> named;
+  const std::vector<Group> groups = all_groups();
+  for (const Assignment& value : values) {
+    if (value.setting->document_key() != std::string_view("syscalls")) continue;
+    for (const std::string_view group : split(value.value, ',')) {
+      const Result<void> known = check_group(groups, group);
+      if (!known) {
+        return document.error(value.at, "unknown group of system calls " + shown(group),
+                              known.error().hint);
+      }
+      if (!named.emplace(group).second) {
+        return document.error(value.at, "the group " + shown(group) + " is named twice");
+      }
+    }
+  }
+  return {};
+}
+
+Result<Policy> load_policy(const Store& store, std::string_view name) {
+  return Loader(store).load(name);
+}
+
+Result<void> apply_policy(spec::Draft& draft, const Policy& policy) {
+  const std::string own = draft.working_dir;
+  Result<void> applied;
+  for (const Layer& layer : policy.layers) {
+    draft.working_dir = layer.directory;
+    const Document document{.name = layer.file, .root = {}};
+    applied = spec::apply_settings(draft, document, layer.values);
+    if (!applied) break;
+  }
+  draft.working_dir = own;
+  return applied;
+}
+
+std::vector<Found> list_policies(const Store& store) {
+  std::map<std::string, Found> all;
+  for (const std::string& directory : store.directories) {
+    DIR* open = ::opendir(directory.c_str());
+    if (open == nullptr) continue;
+    while (const dirent* entry = ::readdir(open)) {
+      const std::string_view file = entry->d_name;
+      if (!file.ends_with(kEnding)) continue;
+      const std::string name(file.substr(0, file.size() - kEnding.size()));
+      if (is_name(name)) add_found(all, name, directory + "/" + entry->d_name);
+    }
+    ::closedir(open);
+  }
+  for (const StockPolicy& stock : stock_policies())
+    add_found(all, stock.name, "stock policy " + std::string(stock.name));
+  std::vector<Found> list;
+  for (auto& [name, found] : all)
+    list.push_back(std::move(found));
+  return list;
+}
+
+}  // namespace mayfly::policy

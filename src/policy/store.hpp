@@ -1,0 +1,61 @@
+// Finds policies by name or file, reads them with those that they extend, and applies them.
+//
+// A policy decides what of the host a command may reach, so whoever can write it decides that for
+// the caller. What others can write is refused, above all to root: `sudo` keeps HOME on many
+// systems, and a policy in an ordinary user's directory must not rule what root runs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "spec/reader.hpp"
+#include "spec/setting.hpp"
+
+namespace mayfly::policy {
+
+struct Store {
+  std::string working_dir;               // where a relative file name starts; empty: unknown
+  std::vector<std::string> directories;  // absolute, searched in this order, before the stock ones
+  uid_t uid = 0;                         // whose rights are at stake: the effective id
+};
+
+// One policy as it stands in its file.
+struct Layer {
+  std::string name;       // "strict", or the file's path
+  std::string file;       // for messages: a path, or "stock policy strict"
+  std::string directory;  // where its relative paths start; empty for stock ones, which have none
+  std::string text;
+  std::vector<spec::Assignment> values;
+};
+
+// The policy that was asked for, last, and before it those that it extends.
+struct Policy {
+  std::vector<Layer> layers;
+};
+
+// `name` with a slash is a file, otherwise it is looked for as NAME.toml in the store's directories
+// and among the stock ones. A policy that extends its own name means the next one of it that the
+// search would find. Errors, with file, line and column where there is one: it does not exist, is
+// no regular file, too long, others can write it, it is no policy, its bases go in circles.
+[[nodiscard]] Result<Policy> load_policy(const Store& store, std::string_view name);
+
+// What apply_settings() says, for each layer in turn.
+[[nodiscard]] Result<void> apply_policy(spec::Draft& draft, const Policy& policy);
+
+// What is wrong with the groups of system calls that a document names.
+[[nodiscard]] Result<void> check_groups(const spec::Document& document,
+                                        const std::vector<spec::Assignment>& values);
+
+struct Found {
+  std::string name;
+  std::string file;
+  std::string shadows;  // the file or stock policy of the same name that it hides, or empty
+};
+// All policies that a name leads to, by name.
+[[nodiscard]] std::vector<Found> list_policies(const Store& store);
+
+}  // namespace mayfly::policy

@@ -1,0 +1,111 @@
+// --policy, groups of system calls and foreign seccomp profiles, from the command line.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "harness/host.hpp"
+#include "harness/sandbox.hpp"
+#include "harness/suite.hpp"
+
+using namespace harness;
+
+namespace {
+
+const std::string kTrace = "import ctypes,os\nl=ctypes.CDLL(None,use_errno=True)\n";
+
+// What a call from python3 answers: "0" or the number of the errno.
+Ended call_in(const Words& options, const std::string& call) {
+  Words all = options;
+  all.insert(all.begin(), {"--project", "none"});
+  return run(
+      all, {"python3", "-c", kTrace + "r=l." + call + "\nprint(ctypes.get_errno() if r<0 else 0)"});
+}
+
+}  // namespace
+
+TEST_CASE("each stock policy runs a program, and strict is strict") {
+  for (const std::string name : {"default", "strict", "build"}) {
+    CAPTURE(name);
+    const Ended ended = sh("umask; echo x > in-project && echo written; ulimit -p", {"-p", name});
+    CAPTURE(ended.err);
+    CHECK(lines(ended.out).at(0) == (name == "strict" ? "0077" : "0022"));
+    CHECK(contains(ended.out, "written") == (name != "strict"));
+    CHECK(contains(ended.out, name == "strict" ? "64" : name == "build" ? "8192" : "512"));
+  }
+  CHECK(call_in({}, "syscall(101, 0, 0, 0, 0)").out == "0\n");  // ptrace
+  CHECK(call_in({"-p", "strict"}, "syscall(101, 0, 0, 0, 0)").out == "1\n");
+}
+
+TEST_CASE("the command line beats the spec, which beats the policy") {
+  const Run work({}, {});
+  work.project().file("p.toml", "extends = 'strict'\nhostname = 'p'\numask = '027'\npids = 99\n");
+  work.project().file("s.toml", "policy = './p.toml'\nhostname = 's'\numask = '007'\n");
+  Command command({mayfly_path(), "run", "--spec", "s.toml", "--umask", "0", "--", "sh", "-c",
+                   "hostname; umask; ulimit -p"});
+  command.cwd(work.project().path());
+  const Finished finished = command.run();
+  CAPTURE(finished.err);
+  CHECK(finished.out == "s\n0000\n99\n");
+}
+
+TEST_CASE("groups are denied and allowed one by one, also those that init needs") {
+  const std::string mbind = "syscall(239, 0, 0, 0, 0, 0)";  // get_mempolicy
+  CHECK(call_in({}, mbind).out == "0\n");
+  CHECK(call_in({"--deny-syscalls", "numa"}, mbind).out == "38\n");
+  CHECK(call_in({"--deny-syscalls", "numa", "--allow-syscalls", "numa"}, mbind).out == "0\n");
+  const std::string keyctl = "syscall(250, 0, -3, 0)";
+  CHECK(call_in({}, keyctl).out == "38\n");
+  CHECK(call_in({"--allow-syscalls", "keyrings"}, keyctl).out != "38\n");
+  // init polls, so it cannot work under this itself.
+  const Ended ended = call_in({"--deny-syscalls", "polling"}, "poll(0, 0, 0)");
+  CAPTURE(ended.err);
+  CHECK(ended.out == "1\n");
+  CHECK(contains(sh("true", {"--deny-syscalls", "procss"}).err, "did you mean process?"));
+  CHECK(contains(sh("true", {"--deny-syscalls", "process"}).err, "no command could run"));
+  CHECK(contains(sh("true", {"--allow-syscalls", "other_processes"}).err, "cripple"));
+}
+
+TEST_CASE("a foreign profile comes on top of the groups") {
+  const Run work({}, {});
+  const std::string profile = work.project().file(
+      "p.json",
+      R"({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["getppid", "keyctl"],)"
+      R"("action": "SCMP_ACT_ERRNO", "errnoRet": 95}]})");
+  CHECK(call_in({"--seccomp", profile}, "syscall(110)").out == "95\n");
+  CHECK(call_in({"--seccomp", profile}, "syscall(39)").out == "0\n");
+  const std::string all = work.project().file("all.json", R"({"defaultAction": "SCMP_ACT_ALLOW"})");
+  CHECK(call_in({"--seccomp", all}, "syscall(321, 0, 0, 0)").out == "1\n");  // bpf
+  const Ended ended =
+      sh("echo hello; ls / > /dev/null", {"--seccomp", "/usr/share/containers/seccomp.json"});
+  CAPTURE(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.out == "hello\n");
+}
+
+TEST_CASE("mayfly policy lists, shows, checks and compares") {
+  const Run work({}, {});
+  const std::string file = work.project().file("ci.toml", "extends = 'strict'\nttl = '5s'\n");
+  const std::string bad = work.project().file("bad.toml", "ttl = 'x'\n");
+  const auto policy = [](const Words& words) {
+    Words all = {mayfly_path(), "policy"};
+    all.insert(all.end(), words.begin(), words.end());
+    return Command(all).run();
+  };
+  CHECK(contains(policy({"list"}).out, "strict   stock policy strict\n"));
+  CHECK(nlohmann::json::parse(policy({"list", "--json"}).out)["policies"].size() >= 3);
+  const Finished shown = policy({"show", file});
+  CAPTURE(shown.out);
+  CHECK(contains(shown.out, "ttl = \"5s\""));
+  CHECK(contains(shown.out, file + ":2:7\n"));
+  CHECK(contains(shown.out, "# stock policy strict:"));
+  CHECK(nlohmann::json::parse(policy({"--json", "show", file}).out)["chain"].size() == 3);
+  CHECK(policy({"check", file}).code == 0);
+  const Finished wrong = policy({"check", bad});
+  CHECK(wrong.code == 125);
+  CHECK(contains(wrong.err, "bad.toml:1:7: ttl: cannot read x as a duration"));
+  CHECK(policy({"diff", "strict", "strict"}).code == 0);
+  const Finished different = policy({"diff", "strict", file});
+  CHECK(different.code == 1);
+  CHECK(different.out == "- ttl = \"10m\"\n+ ttl = \"5s\"\n");
+  CHECK(contains(policy({"shwo", "x"}).err, "did you mean show?"));
+}

@@ -1,0 +1,197 @@
+// Policies: where they are found, who may have written them, how they extend each other.
+#include "policy/store.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "policy/effective.hpp"
+#include "policy/programs.hpp"
+#include "policy/stock.hpp"
+
+using namespace mayfly;
+using policy::load_policy;
+
+namespace {
+
+// A directory of the user's, one of the system's, and a project.
+class Place {
+ public:
+  Place() {
+    std::string name = "/tmp/mayfly-store-XXXXXX";
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    root_ = name;
+    for (const char* part : {"user", "etc", "project"})
+      std::filesystem::create_directory(root_ + "/" + part);
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() { std::filesystem::remove_all(root_); }
+
+  std::string write(const std::string& name, const std::string& text, mode_t mode = 0644) const {
+    const std::string path = root_ + "/" + name;
+    std::ofstream(path) << text;
+    ::chmod(path.c_str(), mode);
+    return path;
+  }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return root_ + "/" + name; }
+  [[nodiscard]] policy::Store store() const {
+    return {.working_dir = root_ + "/project",
+            .directories = {root_ + "/user", root_ + "/etc"},
+            .uid = ::geteuid()};
+  }
+  [[nodiscard]] Result<spec::Spec> spec(const std::string& name) const {
+    spec::Draft draft;
+    const policy::Policy policy = TRY(load_policy(store(), name));
+    TRY(policy::apply_policy(draft, policy));
+    return draft.spec;
+  }
+  [[nodiscard]] std::string complaint(const std::string& name) const {
+    const Result<spec::Spec> spec = this->spec(name);
+    REQUIRE_FALSE(spec);
+    std::string text = describe(spec.error());
+    for (std::size_t at = 0; (at = text.find(root_)) != std::string::npos;)
+      text.replace(at, root_.size(), "ROOT");
+    return text;
+  }
+
+ private:
+  std::string root_;
+};
+
+}  // namespace
+
+TEST_CASE("the stock policy says what holds without it") {
+  const Place place;
+  CHECK((*place.spec("default") == spec::Spec()));
+}
+
+TEST_CASE("every stock policy is good, for every variant") {
+  const Place place;
+  CHECK(policy::stock_policies().size() == 3);
+  for (const policy::StockPolicy& stock : policy::stock_policies()) {
+    CAPTURE(stock.name);
+    Result<spec::Spec> spec = place.spec(stock.name);
+    REQUIRE(spec);
+    spec->argv = {"true"};
+    CHECK(spec::validate(*spec));
+    for (std::size_t i = 0; i < policy::kVariants; ++i) {
+      const auto programs = policy::programs_for(spec->syscalls, static_cast<policy::Stock>(i));
+      REQUIRE(programs);
+      CHECK(programs->task.empty());
+    }
+  }
+  CHECK(place.spec("strict")->project == spec::ProjectMode::Ro);
+  CHECK(place.spec("build")->limits.pids == 8192);
+}
+
+TEST_CASE("a name is looked for in the user's directory, the system's, and among the stock ones") {
+  const Place place;
+  place.write("etc/a.toml", "pids = 1\n");
+  CHECK(place.spec("a")->limits.pids == 1);
+  place.write("user/a.toml", "pids = 2\n");
+  CHECK(place.spec("a")->limits.pids == 2);
+  place.write("project/a.toml", "pids = 3\nmounts = [ { ro = 'x' } ]\n");
+  CHECK(place.spec("./a.toml")->limits.pids == 3);
+  CHECK(place.spec("./a.toml")->fs.at(0).source == place / "project/x");
+  CHECK(place.complaint("strikt").find("there is none of this name") != std::string::npos);
+  CHECK(load_policy(place.store(), "strikt").error().hint == "did you mean strict?");
+  CHECK(place.complaint("../a").find("ROOT/../a") == std::string::npos);
+}
+
+TEST_CASE("a policy goes on where the one that it extends ends, and the later one wins") {
+  const Place place;
+  place.write("etc/base.toml", "pids = 1\nttl = '5s'\nenv = [ { set = 'A=1' } ]\n");
+  place.write("user/mine.toml", "extends = 'base'\npids = 2\nenv = [ { set = 'B=2' } ]\n");
+  const Result<spec::Spec> spec = place.spec("mine");
+  REQUIRE(spec);
+  CHECK(spec->limits.pids == 2);
+  CHECK(spec->ttl == std::chrono::seconds(5));
+  CHECK(spec->env.size() == 2);
+  CHECK(spec->env[0].name == "A");
+
+  place.write("user/strict.toml", "extends = 'strict'\npids = 7\n");
+  CHECK(place.spec("strict")->limits.pids == 7);
+  CHECK(place.spec("strict")->project == spec::ProjectMode::Ro);
+}
+
+TEST_CASE("circles and chains that are too long are refused with their place") {
+  const Place place;
+  place.write("user/a.toml", "extends = 'b'\n");
+  place.write("user/b.toml", "\nextends = 'a'\n");
+  CHECK(place.complaint("a") ==
+        "cannot read ROOT/user/b.toml:2:11: extends: cannot use the policy "
+        "ROOT/user/a.toml: it extends itself");
+  place.write("user/self.toml", "extends = './self.toml'\n");
+  CHECK(place.complaint("self").find("it extends itself") != std::string::npos);
+  place.write("user/lost.toml", "extends = 'nowhere'\n");
+  CHECK(place.complaint("lost") ==
+        "cannot read ROOT/user/lost.toml:1:11: extends: cannot use the "
+        "policy nowhere: there is none of this name");
+  for (int i = 0; i < 20; ++i)
+    place.write("user/n" + std::to_string(i) + ".toml",
+                "extends = 'n" + std::to_string(i + 1) + "'\n");
+  CHECK(place.complaint("n0").find("more than 16 extend each other") != std::string::npos);
+}
+
+TEST_CASE("what others could have written is refused") {
+  const Place place;
+  place.write("user/a.toml", "pids = 1\n", 0666);
+  CHECK(place.complaint("a").find("trust the policy") != std::string::npos);
+  place.write("user/a.toml", "pids = 1\n", 0664);
+  CHECK(place.spec("a").operator bool() == (::geteuid() != 0));
+  place.write("user/a.toml", "pids = 1\n", 0644);
+  CHECK(place.spec("a"));
+  ::chmod((place / "user").c_str(), 0777);
+  CHECK(place.complaint("a").find("others can replace it") != std::string::npos);
+  ::chmod((place / "user").c_str(), 01777);
+  CHECK(place.spec("a"));
+  if (::geteuid() != 0) return;
+  REQUIRE(::chown((place / "user/a.toml").c_str(), 1234, 0) == 0);
+  CHECK(place.complaint("a").find("belongs to user 1234") != std::string::npos);
+  CHECK(place.spec(place / "user/a.toml"));  // by its path it is what root says it is
+}
+
+TEST_CASE("what is no policy is refused") {
+  const Place place;
+  std::filesystem::create_directory(place / "user/dir.toml");
+  REQUIRE(::mkfifo((place / "user/fifo.toml").c_str(), 0644) == 0);
+  CHECK(place.complaint("dir") == "cannot read the policy ROOT/user/dir.toml: it is a directory");
+  CHECK(place.complaint("fifo") ==
+        "cannot read the policy ROOT/user/fifo.toml: it is no regular file");
+  place.write("user/big.toml", std::string(10u << 20, '\n'));
+  CHECK(place.complaint("big") == "cannot read ROOT/user/big.toml: it is longer than 1 MiB");
+  place.write("user/bytes.toml", "# \xff");
+  CHECK(place.complaint("bytes") == "cannot read ROOT/user/bytes.toml:1:3: this byte is not UTF-8");
+  place.write("user/fd.toml", "status-fd = 3\n");
+  CHECK(place.complaint("fd") ==
+        "cannot read ROOT/user/fd.toml:1:1: status-fd has no place in a policy");
+  place.write("user/group.toml", "[syscalls]\ndeny = ['debuging']\n");
+  CHECK(place.complaint("group") ==
+        "cannot read ROOT/user/group.toml:2:9: unknown group of system calls debuging");
+  place.write("user/twice.toml", "[syscalls]\ndeny = ['ipc']\nallow = ['ipc']\n");
+  CHECK(place.complaint("twice") ==
+        "cannot read ROOT/user/twice.toml:3:10: the group ipc is named twice");
+}
+
+TEST_CASE("what a policy comes to is told with where it was said") {
+  const Place place;
+  place.write("etc/base.toml", "ttl = '5s'\nenv = [ { set = 'A=1' } ]\n[syscalls]\ndeny = ['ipc']");
+  place.write("user/mine.toml", "extends = 'base'\nttl = '6s'\n[syscalls]\nallow = ['ipc']\n");
+  spec::Draft draft;
+  const auto values = policy::effective(draft, *load_policy(place.store(), "mine"));
+  REQUIRE(values);
+  std::string text;
+  for (const policy::Value& value : *values) {
+    if (value.origin.empty()) continue;
+    text += policy::toml_of(value) + " <" + value.origin.substr(place.operator/("").size()) + ">";
+  }
+  CHECK(text ==
+        "{ set = \"A=1\" } <etc/base.toml:2:17>ttl = \"6s\" <user/mine.toml:2:7>"
+        "\"ipc\" <user/mine.toml:4:10>");
+}
