@@ -128,8 +128,8 @@ struct HostFacts {
   // Only for requests that name them:
   std::vector<HardLimit> hard_limits;
   std::vector<BlockDevice> devices;
-  std::string seccomp_profile;      // the content of the request's profile, where there is one
-  std::string kernel_release;       // read only with it
+  std::string seccomp_profile;  // the content of the request's profile, where there is one
+  std::string kernel_release;   // read only with it
 
   bool operator==(const HostFacts&) const = default;
 };
