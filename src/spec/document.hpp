@@ -30,8 +30,8 @@ struct Node {
   Position at = {};
   // Text as it is; an integer in decimal; true or false; of anything else, what it is ("null").
   std::string text = {};
-  std::vector<Node> items = {};      // Array
-  std::vector<Member> members = {};  // Table, in the order of the text; no key is there twice
+  std::vector<Node> items;      // Array
+  std::vector<Member> members;  // Table, in the order of the text; no key is there twice
 
   // The value of a key, or null.
   [[nodiscard]] const Node* find(std::string_view key) const;
