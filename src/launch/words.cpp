@@ -122,6 +122,12 @@ Words mount_words(const plan::Plan& plan, std::uint32_t index, int error) {
 
 Words layer_words(const plan::Plan& plan, const Message& failed) {
   const bool on_disk = failed.index == isolate::layer::kOnDisk;
+  if (on_disk && failed.error == ENOSYS) {
+    return {.action = "use a directory as the layer: this kernel has no mount_setattr",
+            .call = "mount_setattr(layer)",
+            .hint = "Linux 5.14 or newer is needed",
+            .kind = ErrorKind::HostUnsupported};
+  }
   if (on_disk) {
     const bool xattr = failed.step == Step::LayerXattr;
     return {.action = "use a directory in " + shown(plan.layer_parent) + " as the layer" +
