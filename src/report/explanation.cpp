@@ -165,7 +165,7 @@ void write_rights(JsonWriter& json, const plan::Plan& plan) {
   write_texts(json, "capabilities", capability_names(plan.keep_capabilities));
   json.member("no_new_privileges", true);
   json.member("user_namespaces", !plan.ban_user_namespaces);
-  json.member("syscall_filter", filter_name(plan.filter));
+  json.member("syscall_filter", filter_name(plan));
   json.member("refused_calls", refusals_name(plan.refusals));
   json.key("landlock_abi");
   if (plan.landlock_abi > 0) {

@@ -137,7 +137,7 @@ void add_rights(std::string& text, const plan::Plan& plan) {
   constexpr std::string_view kRefused[] = {"", ", what it refuses is told",
                                            ", what it refuses ends the sandbox"};
   row(text, "",
-      "system calls: the filter " + std::string(filter_name(plan.filter)) +
+      "system calls: the filter " + std::string(filter_name(plan)) +
           std::string(kRefused[static_cast<std::size_t>(plan.refusals)]));
 }
 

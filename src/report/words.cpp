@@ -65,8 +65,9 @@ std::vector<std::string> capability_names(std::uint64_t mask) {
   return names;
 }
 
-std::string_view filter_name(plan::Filter filter) {
-  switch (filter) {
+std::string_view filter_name(const plan::Plan& plan) {
+  if (!plan.programs.init.code.empty()) return "custom";
+  switch (plan.filter) {
     case plan::Filter::Default:
       return "default";
     case plan::Filter::Live:

@@ -22,7 +22,8 @@ namespace mayfly::report {
 // "cap_setfcap" …; a mask with all bits is "all".
 [[nodiscard]] std::vector<std::string> capability_names(std::uint64_t mask);
 
-[[nodiscard]] std::string_view filter_name(plan::Filter filter);
+// Of the filter that is loaded; "custom": made of groups that a policy or option chose.
+[[nodiscard]] std::string_view filter_name(const plan::Plan& plan);
 
 // "silent", "told", "fatal"
 [[nodiscard]] std::string_view refusals_name(plan::Refusals refusals);
