@@ -43,7 +43,7 @@ TEST_CASE("a spec holds settings and command, and the command line wins") {
   CHECK(finished.out == "1\n0077\n");
 }
 
-TEST_CASE("a spec on standard input; what it prints as a spec runs alike") {
+TEST_CASE("a spec on standard input, and what is printed as a spec runs alike") {
   const Run work({}, {});
   const std::string spec =
       R"({"command": ["sh", "-c", "echo \"$A\"; exit 3"], "env": [{"set": "A=x\ny"}], "ttl": "1m"})";
@@ -66,7 +66,8 @@ TEST_CASE("a spec that is wrong starts nothing, and says where it is wrong") {
     const char* text;
     const char* words;
   } cases[] = {
-      {"{\"command\": [\"true\"],\n \"ttk\": 5}", ":2:2: unknown key ttk\nhint: did you mean ttl?"},
+      {"{\"command\": [\"true\"],\n \"ttll\": 5}",
+       ":2:2: unknown key ttll\nhint: did you mean ttl?"},
       {"{\"ttl\": 5, \"ttl\": 5}", ":1:12: the key ttl is there twice"},
       {"command = ['true']\nttl = '5 m'\n", ":2:7: ttl: cannot read '5 m' as a duration"},
       {"command = ['true']\npids = 0\n", ":2:8: pids: cannot use 0 as a limit of processes"},
