@@ -3,9 +3,12 @@
 // standard error.
 //
 // A program of its own, since libsystemd is a shared library and mayfly is static. See scope.hpp.
+#include <sys/prctl.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -97,6 +100,10 @@ int main(int argc, char** argv) {
     std::fputs("usage: mayfly-scope user|system UNIT PID\n", stderr);
     return 2;
   }
+  // Nobody else waits for the answer.
+  const auto asker = static_cast<std::uint32_t>(std::strtoul(argv[3], nullptr, 10));
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return complain("prctl(PR_SET_PDEATHSIG)", errno);
+  if (static_cast<std::uint32_t>(::getppid()) != asker) return complain("who asks", ESRCH);
   const bool user = std::strcmp(argv[1], "user") == 0;
   if (user) find_user_bus();
   sd_bus* bus = nullptr;
@@ -111,7 +118,7 @@ int main(int argc, char** argv) {
   if (error < 0) {
     complain("subscribing at systemd", error);
   } else {
-    error = ask(bus, job, static_cast<std::uint32_t>(std::strtoul(argv[3], nullptr, 10)));
+    error = ask(bus, job, asker);
   }
   const int code = error < 0 ? 1 : wait_for(bus, job);
   sd_bus_flush_close_unref(bus);
