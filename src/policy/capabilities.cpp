@@ -6,6 +6,8 @@
 namespace mayfly::policy {
 namespace {
 
+constexpr std::string_view kPrefix = "CAP_";
+
 // By number, as <linux/capability.h> has them up to 6.18.
 constexpr std::string_view kNames[] = {
     "CHOWN",
@@ -53,8 +55,12 @@ constexpr std::string_view kNames[] = {
 
 }  // namespace
 
+std::string capability_name(unsigned number) {
+  return std::string(kPrefix) +
+         (number < std::size(kNames) ? std::string(kNames[number]) : std::to_string(number));
+}
+
 bool has_capability(std::uint64_t mask, std::string_view name) {
-  constexpr std::string_view kPrefix = "CAP_";
   if (name.substr(0, kPrefix.size()) != kPrefix) return false;
   for (std::size_t number = 0; number < std::size(kNames); ++number) {
     if (name.substr(kPrefix.size()) == kNames[number]) return (mask >> number & 1) != 0;

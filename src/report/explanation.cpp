@@ -4,6 +4,8 @@
 
 #include "base/json_writer.hpp"
 #include "report/words.hpp"
+#include "spec/limit_arguments.hpp"
+#include "spec/limits.hpp"
 
 namespace mayfly::report {
 namespace {
@@ -149,11 +151,11 @@ void write_limits(JsonWriter& json, const spec::Spec& spec, const plan::Plan& pl
   }
   json.member("grace_ns", static_cast<std::int64_t>(spec.grace.count()));
   json.member("layer_bytes", plan.layer_bytes).member("layer_inodes", plan.layer_inodes);
-  json.member("layer", layer_name(plan.layer));
+  json.member("layer", spec::format_layer(plan.layer));
   json.key("rlimits").begin_object();
   for (const auto* limits : {&plan.rlimits, &plan.task_rlimits}) {
     for (const plan::Rlimit& limit : *limits) {
-      json.key(rlimit_name(limit.resource)).begin_object();
+      json.key(spec::resource_name(limit.resource)).begin_object();
       json.member("soft", limit.soft).member("hard", limit.hard).end_object();
     }
   }

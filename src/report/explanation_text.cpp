@@ -6,6 +6,8 @@
 #include "base/text.hpp"
 #include "report/explanation.hpp"
 #include "report/words.hpp"
+#include "spec/limits.hpp"
+#include "spec/units.hpp"
 
 namespace mayfly::report {
 namespace {
@@ -34,32 +36,6 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return text;
 }
 
-// "1.5 h" is more than anybody needs: whole units only.
-std::string duration(spec::Nanoseconds time) {
-  struct Unit {
-    std::int64_t ns;
-    const char* name;
-  };
-  constexpr Unit kUnits[] = {{3'600'000'000'000, "h"}, {60'000'000'000, "m"}, {1'000'000'000, "s"},
-                             {1'000'000, "ms"},        {1'000, "us"},         {1, "ns"}};
-  for (const Unit& unit : kUnits) {
-    if (time.count() != 0 && time.count() % unit.ns == 0) {
-      return std::to_string(time.count() / unit.ns) + unit.name;
-    }
-  }
-  return "0";
-}
-
-std::string bytes(std::uint64_t size) {
-  constexpr const char* kUnits[] = {"", "K", "M", "G", "T"};
-  std::size_t unit = 0;
-  while (size != 0 && size % 1024 == 0 && unit + 1 < std::size(kUnits)) {
-    size /= 1024;
-    ++unit;
-  }
-  return std::to_string(size) + kUnits[unit];
-}
-
 std::string origin(const Shown& shown) {
   if (shown.sources.empty()) return "empty";
   if (shown.sources == std::vector{shown.target}) return "the host's";
@@ -73,7 +49,8 @@ std::string mount_words(const Shown& shown) {
   if (shown.kind == "read_only") return "read-only";
   if (shown.kind == "proc" || shown.kind == "devpts") return "its own " + shown.kind;
   if (shown.kind == "tmpfs") {
-    return "its own memory" + (shown.size != 0 ? ", at most " + bytes(shown.size) : std::string());
+    return "its own memory" +
+           (shown.size != 0 ? ", at most " + spec::format_size(shown.size) : std::string());
   }
   const std::string shift = shown.id_mapped ? ", ids shifted" : "";
   switch (shown.writes) {
@@ -143,15 +120,16 @@ void add_rights(std::string& text, const plan::Plan& plan) {
 
 void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& plan) {
   row(text, "time",
-      "to live " + (spec.ttl ? duration(*spec.ttl) : "without a limit") +
-          ", between TERM and KILL " + duration(spec.grace));
-  if (spec.ttl_max) row(text, "", "at most " + duration(*spec.ttl_max) + " by extending it");
-  if (spec.idle) row(text, "", "without output for " + duration(*spec.idle));
+      "to live " + (spec.ttl ? spec::format_duration(*spec.ttl) : "without a limit") +
+          ", between TERM and KILL " + spec::format_duration(spec.grace));
+  if (spec.ttl_max)
+    row(text, "", "at most " + spec::format_duration(*spec.ttl_max) + " by extending it");
+  if (spec.idle) row(text, "", "without output for " + spec::format_duration(*spec.idle));
   if (spec.cpu_time)
-    row(text, "", "of work, by all processes together: " + duration(*spec.cpu_time));
-  if (spec.max_output) row(text, "output", bytes(*spec.max_output) + " at most");
+    row(text, "", "of work, by all processes together: " + spec::format_duration(*spec.cpu_time));
+  if (spec.max_output) row(text, "output", spec::format_size(*spec.max_output) + " at most");
   row(text, "layer",
-      bytes(plan.layer_bytes) + " and " + std::to_string(plan.layer_inodes) +
+      spec::format_size(plan.layer_bytes) + " and " + std::to_string(plan.layer_inodes) +
           " files at most, gone at the end");
   const auto number = [](std::uint64_t value) {
     return value == RLIM_INFINITY ? std::string("unlimited") : std::to_string(value);
@@ -159,7 +137,7 @@ void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& pla
   for (const auto* limits : {&plan.rlimits, &plan.task_rlimits}) {
     for (const plan::Rlimit& limit : *limits) {
       row(text, "",
-          rlimit_name(limit.resource) + " " + number(limit.soft) +
+          spec::resource_name(limit.resource) + " " + number(limit.soft) +
               (limit.soft == limit.hard ? "" : ", at most " + number(limit.hard)));
     }
   }

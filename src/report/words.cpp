@@ -1,28 +1,8 @@
 #include "report/words.hpp"
 
-#include <linux/capability.h>
-#include <sys/resource.h>
-
-#include <iterator>
+#include "policy/capabilities.hpp"
 
 namespace mayfly::report {
-namespace {
-
-struct Limit {
-  int resource;
-  const char* name;
-};
-
-constexpr Limit kLimits[] = {
-    {RLIMIT_AS, "as"},           {RLIMIT_CORE, "core"},         {RLIMIT_CPU, "cpu"},
-    {RLIMIT_DATA, "data"},       {RLIMIT_FSIZE, "fsize"},       {RLIMIT_LOCKS, "locks"},
-    {RLIMIT_MEMLOCK, "memlock"}, {RLIMIT_MSGQUEUE, "msgqueue"}, {RLIMIT_NICE, "nice"},
-    {RLIMIT_NOFILE, "nofile"},   {RLIMIT_NPROC, "nproc"},       {RLIMIT_RSS, "rss"},
-    {RLIMIT_RTPRIO, "rtprio"},   {RLIMIT_RTTIME, "rttime"},     {RLIMIT_SIGPENDING, "sigpending"},
-    {RLIMIT_STACK, "stack"},
-};
-
-}  // namespace
 
 std::string_view enforcement_name(plan::Enforcement enforcement) {
   switch (enforcement) {
@@ -36,31 +16,11 @@ std::string_view enforcement_name(plan::Enforcement enforcement) {
   return "not_enforced";
 }
 
-std::string_view layer_name(spec::LayerKind kind) {
-  switch (kind) {
-    case spec::LayerKind::Auto:
-      return "auto";
-    case spec::LayerKind::Memory:
-      return "memory";
-    case spec::LayerKind::Disk:
-      return "disk";
-  }
-  return "";
-}
-
-std::string rlimit_name(int resource) {
-  for (const Limit& limit : kLimits) {
-    if (limit.resource == resource) return limit.name;
-  }
-  return std::to_string(resource);
-}
-
 std::vector<std::string> capability_names(std::uint64_t mask) {
   if (mask == ~std::uint64_t{0}) return {"all"};
   std::vector<std::string> names;
-  for (unsigned bit = 0; bit < 64; ++bit) {
-    if ((mask >> bit & 1) == 0) continue;
-    names.push_back(bit == CAP_SETFCAP ? "cap_setfcap" : "cap_" + std::to_string(bit));
+  for (unsigned number = 0; number < 64; ++number) {
+    if ((mask >> number & 1) != 0) names.push_back(policy::capability_name(number));
   }
   return names;
 }

@@ -15,11 +15,7 @@ namespace mayfly::report {
 
 [[nodiscard]] std::string_view enforcement_name(plan::Enforcement enforcement);
 
-// "nproc" for RLIMIT_NPROC; the number for one that has no name here.
-[[nodiscard]] std::string_view layer_name(spec::LayerKind kind);
-[[nodiscard]] std::string rlimit_name(int resource);
-
-// "cap_setfcap" …; a mask with all bits is "all".
+// "CAP_SETFCAP" …; a mask with all bits is "all".
 [[nodiscard]] std::vector<std::string> capability_names(std::uint64_t mask);
 
 // Of the filter that is loaded; "custom": made of groups that a policy or option chose.

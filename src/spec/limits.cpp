@@ -19,8 +19,7 @@ constexpr std::uint64_t kLeastMemory = 4u << 20;    // less does not build a san
 constexpr std::uint64_t kLeastCpuThousandths = 10;  // a quota of 1 ms, the kernel's least
 constexpr std::uint64_t kMostCpuThousandths = 1'000'000'000;
 
-// Not here: nproc and core, which have their own words, and what gives rights instead of taking
-// them (nice, rtprio) or has no effect (rss, locks).
+// Not here: what gives rights instead of taking them (nice, rtprio) or has no effect (rss, locks).
 constexpr std::array kResources = {
     Resource{"as", RLIMIT_AS},
     Resource{"cpu", RLIMIT_CPU},
@@ -33,6 +32,9 @@ constexpr std::array kResources = {
     Resource{"sigpending", RLIMIT_SIGPENDING},
     Resource{"stack", RLIMIT_STACK},
 };
+// What no --rlimit names: --pids does, and nothing may.
+constexpr Resource kProcesses{"nproc", RLIMIT_NPROC};
+constexpr Resource kCore{"core", RLIMIT_CORE};
 
 Error refused(std::string_view what, std::uint64_t value, std::string why, std::string hint) {
   return usage_error(
@@ -94,10 +96,10 @@ Result<Resource> resource_named(std::string_view name) {
   for (const Resource& resource : kResources) {
     if (resource.name == name) return resource;
   }
-  if (name == "nproc") {
+  if (name == kProcesses.name) {
     return usage_error("set the limit nproc", "--pids N limits processes and threads");
   }
-  if (name == "core") {
+  if (name == kCore.name) {
     return usage_error("set the limit core: no dump may leave the sandbox",
                        "it stays 1, soft and hard");
   }
@@ -106,6 +108,16 @@ Result<Resource> resource_named(std::string_view name) {
     names += (names.empty() ? "" : ", ") + std::string(resource.name);
   return usage_error("set the limit " + shown(name) + ": there is none of that name",
                      "one of " + names);
+}
+
+std::string resource_name(int number) {
+  for (const Resource& resource : {kProcesses, kCore}) {
+    if (resource.number == number) return std::string(resource.name);
+  }
+  for (const Resource& resource : kResources) {
+    if (resource.number == number) return std::string(resource.name);
+  }
+  return std::to_string(number);
 }
 
 std::uint64_t pids_of(const Limits& limits) {

@@ -40,6 +40,9 @@ struct Resource {
   int number;  // RLIMIT_…
 };
 [[nodiscard]] Result<Resource> resource_named(std::string_view name);
+// "nofile" for RLIMIT_NOFILE, and so for those that have options of their own; of any other the
+// number.
+[[nodiscard]] std::string resource_name(int number);
 
 struct Limits {
   std::optional<std::uint64_t> memory;  // bytes, of everything: processes, layer, kernel

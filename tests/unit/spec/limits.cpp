@@ -22,13 +22,13 @@ TEST_CASE("limits: processors as people write them") {
 }
 
 TEST_CASE("limits: rates of a disk, with and without a path") {
-  CHECK(*parse_io("/work", "rbps=1M,wiops=5") ==
-        IoLimit{.path = "/work", .read_bytes = 1u << 20, .write_ops = 5});
-  CHECK(*parse_io("/work", "a:b:wbps=1,riops=2") ==
+  CHECK(*parse_io("/data", "rbps=1M,wiops=5") ==
+        IoLimit{.path = "/data", .read_bytes = 1u << 20, .write_ops = 5});
+  CHECK(*parse_io("/data", "a:b:wbps=1,riops=2") ==
         IoLimit{.path = "/data/a:b", .write_bytes = 1, .read_ops = 2});
   for (const char* bad : {"", "/x", "/x:", "rbps", "rbps=", "rbps=0", "rbps=1,rbps=2", "x=1"}) {
     CAPTURE(bad);
-    CHECK_FALSE(parse_io("/work", bad));
+    CHECK_FALSE(parse_io("/data", bad));
   }
 }
 
