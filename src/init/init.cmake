@@ -33,6 +33,7 @@ target_link_options(
 
 set(mayfly_init_file ${CMAKE_BINARY_DIR}/mayfly-init)
 add_library(mayfly_init STATIC src/init/image.cpp)
+add_dependencies(mayfly_init mayfly_init_program)
 target_link_libraries(mayfly_init PUBLIC mayfly_options)
 set_source_files_properties(src/init/image.cpp PROPERTIES
   COMPILE_DEFINITIONS MAYFLY_INIT_PROGRAM="${mayfly_init_file}"
