@@ -3,6 +3,8 @@
 #include <cstddef>
 
 #include "base/text.hpp"
+#include "cli/docs_schema.hpp"
+#include "cli/roff.hpp"
 #include "cli/verbs.hpp"
 #include "policy/groups.hpp"
 #include "policy/stock.hpp"
@@ -11,59 +13,6 @@
 
 namespace mayfly::cli {
 namespace {
-
-// Text as roff shows it unchanged; `literal` becomes bold.
-std::string roff(std::string_view text) {
-  std::string out;
-  bool literal = false;
-  for (char c : text) {
-    switch (c) {
-      case '\\':
-        out += "\\e";
-        break;
-      case '-':
-        out += "\\-";
-        break;
-      case '\'':
-        out += "\\(aq";
-        break;
-      case '`':
-        literal = !literal;
-        out += literal ? "\\fB" : "\\fR";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-// Paragraphs split by empty lines, each sentence on a line of its own as mdoc wants it.
-std::string roff_paragraphs(std::string_view text) {
-  std::string out;
-  std::string line;
-  const auto end_line = [&] {
-    if (line.empty()) return;
-    if (line[0] == '.') out += "\\&";
-    out += roff(line) + "\n";
-    line.clear();
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text.substr(i, 2) == "\n\n") {
-      end_line();
-      out += ".Pp\n";
-      ++i;
-    } else if (text.substr(i, 2) == ". ") {
-      line += '.';
-      end_line();
-      ++i;
-    } else {
-      line += text[i] == '\n' ? ' ' : text[i];
-    }
-  }
-  end_line();
-  return out;
-}
 
 void add_option(std::string& out, const Option& option) {
   out += ".It";
@@ -187,30 +136,45 @@ std::string bash_table() {
   return "  verbs='" + names + "'\n  case ${COMP_WORDS[1]} in\n" + cases + "  esac\n";
 }
 
-Result<std::string> fill_template(std::string_view text) {
+namespace {
+
+struct Mark {
+  std::string_view name;
+  std::string (*text)();
+};
+
+constexpr Mark kMarks[] = {
+    {"VERBS", man_verbs},
+    {"REASONS", man_reasons},
+    {"KEYS", man_keys},
+    {"GROUPS", man_groups},
+    {"BASH_TABLE", bash_table},
+    {"REASON_NAMES", schema_reasons},
+    {"SPEC_PROPERTIES", schema_settings},
+};
+
+Result<std::string> fill_mark(std::string_view line, const std::string& schemas) {
+  const auto words = split(line.substr(1, line.size() - 2), ' ');
+  if (words.size() == 1) {
+    for (const Mark& mark : kMarks) {
+      if (words[0] == mark.name) return mark.text();
+    }
+  }
+  if (words.size() == 2 && words[0] == "MEMBERS") {
+    return man_members(schemas, std::string(words[1]) + ".json");
+  }
+  const Verb* verb = words.size() == 2 && words[0] == "OPTIONS" ? find_verb(words[1]) : nullptr;
+  if (verb != nullptr) return man_options(*verb);
+  return usage_error("replace the mark " + shown(line) + ": nothing is known by that name");
+}
+
+}  // namespace
+
+Result<std::string> fill_template(std::string_view text, const std::string& schemas) {
   std::string out;
   for (std::string_view line : split(text, '\n')) {
-    if (line.size() < 2 || line.front() != '@' || line.back() != '@') {
-      out += std::string(line) + "\n";
-      continue;
-    }
-    const auto words = split(line.substr(1, line.size() - 2), ' ');
-    const Verb* verb = words.size() == 2 && words[0] == "OPTIONS" ? find_verb(words[1]) : nullptr;
-    if (verb != nullptr) {
-      out += man_options(*verb);
-    } else if (words.size() == 1 && words[0] == "VERBS") {
-      out += man_verbs();
-    } else if (words.size() == 1 && words[0] == "REASONS") {
-      out += man_reasons();
-    } else if (words.size() == 1 && words[0] == "KEYS") {
-      out += man_keys();
-    } else if (words.size() == 1 && words[0] == "GROUPS") {
-      out += man_groups();
-    } else if (words.size() == 1 && words[0] == "BASH_TABLE") {
-      out += bash_table();
-    } else {
-      return usage_error("replace the mark " + shown(line) + ": nothing is known by that name");
-    }
+    const bool is_mark = line.size() > 2 && line.front() == '@' && line.back() == '@';
+    out += is_mark ? TRY(fill_mark(line, schemas)) : std::string(line) + "\n";
   }
   out.pop_back();  // split() sees an empty line after the last newline
   return out;

@@ -28,7 +28,10 @@ namespace mayfly::cli {
 [[nodiscard]] std::string bash_table();
 
 // A template with its marks replaced. A mark is a line of its own: "@OPTIONS run@", "@VERBS@",
-// "@REASONS@", "@KEYS@", "@GROUPS@", "@BASH_TABLE@". One that is not known is an error.
-[[nodiscard]] Result<std::string> fill_template(std::string_view text);
+// "@REASONS@", "@KEYS@", "@GROUPS@", "@BASH_TABLE@", in schemas "@REASON_NAMES@" and
+// "@SPEC_PROPERTIES@", and "@MEMBERS result@" for what the schema result.json in the directory
+// `schemas` describes. One that is not known is an error.
+[[nodiscard]] Result<std::string> fill_template(std::string_view text,
+                                                const std::string& schemas = {});
 
 }  // namespace mayfly::cli

@@ -1,4 +1,4 @@
-// Writes a man page or the completion script, made from its template and the option tables, to
+// Writes a man page, the completion script or a schema, made from its template and the tables, to
 // standard output. Used only by the build.
 #include <cstdio>
 #include <string>
@@ -16,14 +16,14 @@ int fail(const std::string& text) {
 
 int main(int argc, char** argv) {
   using namespace mayfly;
-  if (argc != 2) return fail("usage: mayfly_docs TEMPLATE");
+  if (argc != 3) return fail("usage: mayfly_docs TEMPLATE SCHEMA_DIRECTORY");
   std::FILE* file = std::fopen(argv[1], "r");
   if (file == nullptr) return fail(std::string("cannot open ") + argv[1]);
   std::string text;
   for (int c = 0; (c = std::fgetc(file)) != EOF;)
     text += static_cast<char>(c);
   std::fclose(file);
-  const Result<std::string> filled = cli::fill_template(text);
+  const Result<std::string> filled = cli::fill_template(text, argv[2]);
   if (!filled) return fail(std::string(argv[1]) + ": " + describe(filled.error()));
   std::fwrite(filled->data(), 1, filled->size(), stdout);
   return std::fflush(stdout) == 0 ? 0 : fail("cannot write to standard output");

@@ -116,9 +116,9 @@ inline constexpr Setting kOtherSettings[] = {
      },
      .text = text_text<&Spec::seccomp_file>},
     {.name = "seccomp-action",
-     .argument = "ACTION",
+     .argument = "errno|kill",
      .group = kCalls,
-     .help = "what a refused system call does: errno or kill",
+     .help = "what a refused system call does (errno)",
      .man = "What happens when the command makes a system call that the policy refuses. With "
             "`errno`, the default, the call fails. With `kill` the sandbox ends at once, with the "
             "reason `syscall_denied` and exit code 159; so that programs can still find out what "
