@@ -46,6 +46,15 @@ std::string denials_text(const Outcome& outcome) {
   return "mayfly: refused system calls: " + text + "\n";
 }
 
+// Where not all of them could be told.
+std::string untold_text(const Outcome& outcome) {
+  std::string text;
+  for (const plan::Note& note : outcome.notes) {
+    if (outcome.denials && note.what == "denials") text += "mayfly: denials: " + note.how + "\n";
+  }
+  return text;
+}
+
 std::string main_line(const Outcome& outcome) {
   if (outcome.reason == Reason::Exited || outcome.reason == Reason::Signaled) return {};
   return outcome.error ? complaint(*outcome.error) : ended_by_us(outcome);
@@ -54,7 +63,7 @@ std::string main_line(const Outcome& outcome) {
 }  // namespace
 
 std::string ending_text(const Outcome& outcome) {
-  std::string text = denials_text(outcome) + main_line(outcome);
+  std::string text = denials_text(outcome) + untold_text(outcome) + main_line(outcome);
   if (!outcome.clean) text += "mayfly: not a clean end: " + outcome.unclean_why + "\n";
   return text;
 }

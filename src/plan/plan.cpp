@@ -13,6 +13,7 @@
 #include "plan/limits.hpp"
 #include "plan/project.hpp"
 #include "plan/root_view.hpp"
+#include "policy/merge.hpp"
 #include "policy/profile.hpp"
 
 namespace mayfly::plan {
@@ -55,6 +56,21 @@ Result<void> add_profile(const spec::Spec& spec, const host::HostFacts& facts, P
   return {};
 }
 
+// Who listens hears of what init's own filter refuses, which takes in the others where it can.
+void tell_refusals(Plan& plan) {
+  policy::Told told =
+      policy::with_told(std::move(plan.programs), policy::stock_filter(plan.filter));
+  plan.programs = std::move(told.programs);
+  if (told.is_complete) return;
+  const std::string why = told.untold_call.empty()
+                              ? "it is too long"
+                              : "it may refuse " + told.untold_call + ", which init needs";
+  plan.notes.push_back(
+      {.what = "denials",
+       .enforcement = Enforcement::Approximated,
+       .how = "what a filter refuses that only the command has loaded is not told: " + why});
+}
+
 Result<void> choose_filter(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
   const bool nesting = spec.unsafe.unsafe_nesting;
   const bool live = std::any_of(plan.mounts.begin(), plan.mounts.end(), [](const MountStep& step) {
@@ -67,7 +83,9 @@ Result<void> choose_filter(const spec::Spec& spec, const host::HostFacts& facts,
   plan.filter = nesting ? (live ? Filter::NestingLive : Filter::Nesting)
                         : (live ? Filter::Live : Filter::Default);
   plan.programs = TRY(policy::programs_for(spec.syscalls, plan.filter));
-  return add_profile(spec, facts, plan);
+  TRY(add_profile(spec, facts, plan));
+  if (plan.refusals != Refusals::Silent) tell_refusals(plan);
+  return {};
 }
 
 void add_group_note(const host::HostFacts& facts, Plan& plan) {

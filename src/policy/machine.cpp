@@ -4,24 +4,20 @@
 #include <cstring>
 
 namespace mayfly::policy {
-namespace {
-
-std::optional<bool> compare(std::uint16_t code, std::uint32_t word, std::uint32_t value) {
-  switch (code) {
+std::optional<bool> compare(const sock_filter& jump, std::uint32_t word) {
+  switch (jump.code) {
     case BPF_JMP | BPF_JEQ | BPF_K:
-      return word == value;
+      return word == jump.k;
     case BPF_JMP | BPF_JGE | BPF_K:
-      return word >= value;
+      return word >= jump.k;
     case BPF_JMP | BPF_JGT | BPF_K:
-      return word > value;
+      return word > jump.k;
     case BPF_JMP | BPF_JSET | BPF_K:
-      return (word & value) != 0;
+      return (word & jump.k) != 0;
     default:
       return std::nullopt;
   }
 }
-
-}  // namespace
 
 std::optional<std::uint32_t> run(std::span<const sock_filter> program, const seccomp_data& data) {
   std::uint32_t word = 0;
@@ -42,7 +38,7 @@ std::optional<std::uint32_t> run(std::span<const sock_filter> program, const sec
         at += now.k;
         break;
       default: {
-        const auto holds = compare(now.code, word, now.k);
+        const auto holds = compare(now, word);
         if (!holds) return std::nullopt;
         at += *holds ? now.jt : now.jf;
       }

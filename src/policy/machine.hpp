@@ -19,4 +19,7 @@ namespace mayfly::policy {
 [[nodiscard]] std::optional<std::uint32_t> run(std::span<const sock_filter> program,
                                                const seccomp_data& data);
 
+// Whether a conditional jump is taken with this word; nullopt: it is none of those.
+[[nodiscard]] std::optional<bool> compare(const sock_filter& jump, std::uint32_t word);
+
 }  // namespace mayfly::policy

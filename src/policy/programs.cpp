@@ -77,6 +77,7 @@ Result<void> check_can_execute(std::span<const sock_filter> program, std::string
 Result<Programs> programs_for(std::span<const spec::SyscallRule> rules, Stock variant) {
   Programs programs;
   if (rules.empty()) return programs;
+  programs.are_chosen = true;
   const std::span<const sock_filter> ready = precompiled(rules, variant);
   if (!ready.empty()) {
     programs.init.code.assign(ready.begin(), ready.end());

@@ -27,6 +27,7 @@ struct Programs {
   // What each task loads on top, in this order, just before it is executed: what init itself could
   // not work under.
   std::vector<Program> task;
+  bool are_chosen = false;  // their groups are not those of the stock filter
   bool operator==(const Programs&) const = default;
 };
 

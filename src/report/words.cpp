@@ -26,7 +26,7 @@ std::vector<std::string> capability_names(std::uint64_t mask) {
 }
 
 std::string_view filter_name(const plan::Plan& plan) {
-  if (!plan.programs.init.code.empty()) return "custom";
+  if (plan.programs.are_chosen) return "custom";
   switch (plan.filter) {
     case plan::Filter::Default:
       return "default";

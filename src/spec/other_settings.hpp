@@ -129,11 +129,12 @@ inline constexpr Setting kOtherSettings[] = {
      .group = kCalls,
      .help = "tell which system calls were refused",
      .man =
-         "Tell which system calls the policy refused: on standard error at the end, in the "
+         "Tell which system calls the policy, or a profile of `--seccomp`, refused: on standard "
+         "error at the end, in the "
          "result, and as events, each call when it is refused for the first, the 10th, the "
          "100th time and so on. A refused call takes some ten microseconds longer, and a signal "
          "can end it with EINTR before. What `clone3` is answered, which every thread asks for, is "
-         "not told.",
+         "not told. The line of `--progress` counts them.",
      .form = Form::Switch,
      .apply = set_switch<&Spec::explain_denials>,
      .text = switch_text<&Spec::explain_denials>},
@@ -185,8 +186,10 @@ inline constexpr Setting kOtherSettings[] = {
      .group = kReports,
      .help = "show a live line of state on a terminal",
      .man =
-         "While the command runs, show how long it has and what it uses on a line of its own on "
-         "standard error, if that is a terminal. The line makes way for output, and is not shown "
+         "While the command runs, show on a line of its own on standard error, if that is a "
+         "terminal, "
+         "how long it has run, its processor time, its memory and, with `--explain-denials`, how "
+         "many calls were refused. The line makes way for output, and is not shown "
          "behind an unfinished line of it. There is one screen, so the command gets no terminal "
          "of its own: `--tty auto` then means `no`, and `--tty yes` is refused.",
      .where = Where::NotInPolicy,

@@ -59,6 +59,7 @@ Result<bool> Denials::take_one(Turn& turn) {
     TRY(sys::answer_notification(listener_, asked->id, error));
     return true;
   }
+  ++count_;
   Denial& denial = seen_[{call, error}];
   if (denial.count++ == 0) {
     denial.call = name_of(call);

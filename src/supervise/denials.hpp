@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <utility>
@@ -37,6 +38,8 @@ class Denials {
   // Answers calls that wait, after poll() has named `revents`.
   [[nodiscard]] Result<Turn> take(short revents);
 
+  // How many calls were refused up to now.
+  [[nodiscard]] std::uint64_t count() const { return count_; }
   // Each refused call with its count, by number.
   [[nodiscard]] std::vector<Denial> all() const;
 
@@ -46,6 +49,7 @@ class Denials {
   std::span<const sock_filter> program_;
   plan::Refusals how_;
   Fd listener_;
+  std::uint64_t count_ = 0;
   std::map<std::pair<int, int>, Denial> seen_;  // by number and errno
 };
 

@@ -26,21 +26,23 @@ std::size_t columns_of(int screen) {
 
 }  // namespace
 
-std::string progress_line(std::int64_t elapsed_ns, const std::optional<Meter::Reading>& used,
-                          std::size_t columns) {
-  std::string line = "mayfly: " + time_text(static_cast<std::uint64_t>(elapsed_ns));
+std::string progress_line(const ProgressState& state, std::size_t columns) {
+  const std::optional<Meter::Reading>& used = state.used;
+  std::string line = "mayfly: " + time_text(static_cast<std::uint64_t>(state.elapsed_ns));
   if (used) line += "  cpu " + time_text(static_cast<std::uint64_t>(used->cpu_ns));
   if (used && used->memory_bytes) {
     line += "  memory " + std::to_string(*used->memory_bytes >> 20) + "M";
   }
+  if (state.denials) line += "  denials " + std::to_string(*state.denials);
   // The last column is left free: a terminal may go on to the next line behind it.
   return line.substr(0, std::max<std::size_t>(columns, 1) - 1);
 }
 
-Progress::Progress(int screen, Meter& meter, std::int64_t began_ns)
+Progress::Progress(int screen, Meter& meter, const Denials* denials, std::int64_t began_ns)
     : screen_(screen),
       out_(Endpoint::borrow(screen, Direction::Write)),
       meter_(meter),
+      denials_(denials),
       began_ns_(began_ns),
       next_ns_(began_ns + kEvery) {}
 
@@ -59,8 +61,10 @@ void Progress::show(std::int64_t now_ns) {
 
 std::string Progress::text(std::int64_t now_ns) {
   const Result<Meter::Reading> reading = meter_.read();
-  return progress_line(now_ns - began_ns_, reading ? std::optional(*reading) : std::nullopt,
-                       columns_of(screen_));
+  ProgressState state{.elapsed_ns = now_ns - began_ns_};
+  if (reading) state.used = *reading;
+  if (denials_ != nullptr) state.denials = denials_->count();
+  return progress_line(state, columns_of(screen_));
 }
 
 void Progress::erase() {

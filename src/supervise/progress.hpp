@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "supervise/denials.hpp"
 #include "supervise/endpoint.hpp"
 #include "supervise/meter.hpp"
 #include "supervise/relay.hpp"
@@ -17,8 +18,9 @@ namespace mayfly::supervise {
 
 class Progress final : public OutputListener {
  public:
-  // screen: the terminal's descriptor, borrowed. began_ns: CLOCK_BOOTTIME.
-  Progress(int screen, Meter& meter, std::int64_t began_ns);
+  // screen: the terminal's descriptor, borrowed. denials: null where they are not told, else
+  // borrowed. began_ns: CLOCK_BOOTTIME.
+  Progress(int screen, Meter& meter, const Denials* denials, std::int64_t began_ns);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() override { erase(); }
@@ -38,15 +40,21 @@ class Progress final : public OutputListener {
   int screen_;
   Endpoint out_;
   Meter& meter_;
+  const Denials* denials_;
   std::int64_t began_ns_;
   std::int64_t next_ns_;
   bool in_line_ = false;
   bool shown_ = false;
 };
 
-// "mayfly: 1m05s  cpu 43.2s  memory 120M", cut to the columns of the screen.
-[[nodiscard]] std::string progress_line(std::int64_t elapsed_ns,
-                                        const std::optional<Meter::Reading>& used,
-                                        std::size_t columns);
+// What the line tells; what is not known, or not asked for, is left out.
+struct ProgressState {
+  std::int64_t elapsed_ns = 0;
+  std::optional<Meter::Reading> used;
+  std::optional<std::uint64_t> denials;
+};
+
+// "mayfly: 1m05s  cpu 43.2s  memory 120M  denials 3", cut to the columns of the screen.
+[[nodiscard]] std::string progress_line(const ProgressState& state, std::size_t columns);
 
 }  // namespace mayfly::supervise

@@ -204,7 +204,8 @@ void Run::watch(std::int64_t began) {
   }
   if (spec_.cpu_time) request.cpu_limit_ns = bounded(*spec_.cpu_time);
   if (spec_.progress && !spec_.quiet && ::isatty(STDERR_FILENO) == 1) {
-    request.progress = &progress_.emplace(STDERR_FILENO, *meter_, spawned_ns_);
+    request.progress =
+        &progress_.emplace(STDERR_FILENO, *meter_, denials_ ? &*denials_ : nullptr, spawned_ns_);
     stdio_.relay.set_listener(request.progress);
   }
   request.control = control_ ? &*control_ : nullptr;

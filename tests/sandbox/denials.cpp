@@ -63,6 +63,45 @@ TEST_CASE("a refused call is named with its answer and its count, and fails as e
   CHECK(contains(ended.err, "refused system calls: mount (EPERM, 25 times)"));
 }
 
+TEST_CASE("what a foreign profile refuses is told with what the policy refuses") {
+  const Run work({}, {});
+  const std::string profile = work.project().file(
+      "p.json",
+      R"({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["getppid", "mount"],)"
+      R"("action": "SCMP_ACT_ERRNO", "errnoRet": 95}]})");
+  const Words options = {"--project", "none", "--explain-denials", "--seccomp", profile};
+  const Ended ended = run(options, calls("110", 3));  // getppid
+  CAPTURE(ended.err);
+  CHECK(ended.out == "95\n");
+  CHECK(denial_of(ended, "getppid")["answer"] == "EOPNOTSUPP");
+  CHECK(denial_of(ended, "getppid")["count"] == 3);
+  // Of two that refuse the profile's answer counts, as without the option.
+  CHECK(run(options, calls(kMount, 1)).out == "95\n");
+  const Ended other = run(options, calls("321", 1));  // bpf
+  CHECK(other.out == "1\n");
+  CHECK(denial_of(other, "bpf")["answer"] == "EPERM");
+  const Ended containers =
+      run({"--explain-denials", "--seccomp", "/usr/share/containers/seccomp.json"},
+          calls("135", 1));  // personality
+  CAPTURE(containers.err);
+  CHECK(containers.code == 0);
+  const Ended killed =
+      run({"--project", "none", "--seccomp-action", "kill", "--seccomp", profile}, calls("110", 1));
+  CHECK(killed.reason() == "syscall_denied");
+}
+
+TEST_CASE("a profile that init could not work under is kept, and that it is not told is said") {
+  const Run work({}, {});
+  const std::string profile = work.project().file(
+      "p.json", R"({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["ppoll"],)"
+                R"("action": "SCMP_ACT_ERRNO", "errnoRet": 95}]})");
+  const Ended ended = run({"--project", "none", "--explain-denials", "--seccomp", profile},
+                          calls("271", 1));  // ppoll
+  CHECK(ended.out == "95\n");
+  CHECK(ended.result["denials"] == json::array());
+  CHECK(contains(ended.err, "is not told: it may refuse ppoll, which init needs"));
+}
+
 TEST_CASE("a call that has no name is told by its number") {
   const Ended ended = run({"--explain-denials"}, calls(kNewest, 1));
   CHECK(ended.out == "38\n");

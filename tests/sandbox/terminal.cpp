@@ -316,6 +316,10 @@ TEST_CASE("--progress shows a line that makes way for output, and nothing withou
   const std::size_t last = shown.rfind("two");
   REQUIRE(last != std::string::npos);
   CHECK(shown.substr(last) == "two");
+  Session refused({"--progress", "--explain-denials"},
+                  {"/bin/sh", "-c", "mount -t tmpfs none /tmp 2>/dev/null; sleep 2.5"});
+  CHECK(refused.end_with_modes().code == 0);
+  CHECK(contains(refused.screen.rest(), "  denials 1\x1b"));
   const Ended piped = sh("sleep 1.5", {"--progress"});
   CHECK(piped.err.empty());
 }
