@@ -48,8 +48,8 @@ void JsonWriter::quote(std::string_view text) {
     const auto byte = static_cast<unsigned char>(text.front());
     const std::size_t length = utf8_sequence(text);
     if (length == 0) {
-      text_ += "\xEF\xBF\xBD";  // U+FFFD
-    } else if (byte < 0x20) {
+      text_ += "\xEF\xBF\xBD";                 // U+FFFD
+    } else if (byte < 0x20 || byte == 0x7F) {  // TOML forbids DEL, too, as it is
       ((text_ += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15];
     } else {
       if (byte == '"' || byte == '\\') text_ += '\\';

@@ -7,6 +7,17 @@
 #include <utility>
 
 namespace mayfly {
+namespace {
+
+// A sequence of UTF-8 that a terminal may obey: those of ASCII, and U+0080 to U+009F, among which
+// is another beginning of escape sequences.
+bool is_control(std::string_view sequence) {
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  return lead < 0x20 || lead == 0x7F ||
+         (lead == 0xC2 && static_cast<unsigned char>(sequence[1]) < 0xA0);
+}
+
+}  // namespace
 
 std::size_t utf8_sequence(std::string_view bytes) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
@@ -23,27 +34,30 @@ std::size_t utf8_sequence(std::string_view bytes) {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
+std::string printable(std::string_view text, std::size_t most) {
+  static constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
+  std::string result;
+  std::size_t at = 0;
+  while (at < text.size() && at < most) {
+    const std::string_view sequence = text.substr(at, utf8_sequence(text.substr(at)));
+    const std::size_t length = std::max<std::size_t>(sequence.size(), 1);
+    if (!sequence.empty() && !is_control(sequence)) {
+      result += sequence;
+    } else {
+      for (const char c : text.substr(at, length)) {
+        const auto byte = static_cast<unsigned char>(c);
+        ((result += "\\x") += kHex[byte >> 4]) += kHex[byte & 15];
+      }
+    }
+    at += length;
+  }
+  return at < text.size() ? result + "…" : result;
+}
+
 std::string shown(std::string_view name) {
   constexpr std::size_t kMost = 200;
-  static constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
-  std::string text;
-  bool quote = name.empty();
-  std::size_t i = 0;
-  for (; i < name.size() && i < kMost;) {
-    const auto byte = static_cast<unsigned char>(name[i]);
-    const std::size_t length = utf8_sequence(name.substr(i));
-    if (length == 0 || byte < 0x20 || byte == 0x7F) {
-      text += "\\x";
-      text += kHex[byte >> 4];
-      text += kHex[byte & 15];
-      ++i;
-      continue;
-    }
-    quote = quote || byte == ' ' || byte == '\'' || byte == '"';
-    text += name.substr(i, length);
-    i += length;
-  }
-  if (i < name.size()) text += "…";
+  const bool quote = name.empty() || name.substr(0, kMost).find_first_of(" '\"") != name.npos;
+  const std::string text = printable(name, kMost);
   return quote ? "'" + text + "'" : text;
 }
 
@@ -119,6 +133,9 @@ std::string_view nearest(std::string_view typed, std::span<const std::string_vie
   for (std::string_view name : names) {
     if (typed.size() > 1 && name.substr(0, typed.size()) == typed) return name;
     // Levenshtein's distance, one row of the matrix at a time.
+    // Each byte that is missing is an edit; and what was typed may be as long as a document.
+    const auto [shorter, longer] = std::minmax({name.size(), typed.size()});
+    if (longer - shorter > most) continue;
     row.resize(name.size() + 1);
     for (std::size_t j = 0; j < row.size(); ++j)
       row[j] = j;

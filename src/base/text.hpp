@@ -11,8 +11,12 @@
 
 namespace mayfly {
 
-// A name as a message may show it: control characters, newlines and invalid UTF-8 become \xNN,
-// anything with a blank or a quote is put in single quotes. At most 200 bytes are shown.
+// A text as a terminal may be given it: control characters, newlines and invalid UTF-8 become \xNN.
+// At most so many bytes of it are shown.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t most = std::string::npos);
+
+// A name as a message may show it: printable, and in single quotes if there is a blank or a quote
+// in it. At most 200 bytes are shown.
 [[nodiscard]] std::string shown(std::string_view name);
 
 // The length of the well-formed UTF-8 sequence at the start of `bytes` (not empty), 0 if there is

@@ -61,35 +61,6 @@ Result<std::string> list_text(const Request& request) {
   return request.json ? json.take() + "\n" : text;
 }
 
-std::string shown_as_toml(const Read& read) {
-  std::string text = "#";
-  for (const policy::Layer& layer : read.policy.layers)
-    text += (text.size() == 1 ? " " : ", then ") + layer.file;
-  text += "\n";
-  std::string list;
-  const auto end_list = [&] {
-    if (!list.empty()) text += "]\n";
-    list.clear();
-  };
-  for (const Value& value : read.values) {
-    const std::string array = policy::array_of(value);
-    if (array != list) end_list();
-    if (list.empty() && !array.empty()) {
-      list = array;
-      text += list + " = [\n";
-    }
-    const std::string line =
-        list.empty() ? policy::toml_of(value) : "  " + policy::toml_of(value) + ",";
-    text += line;
-    if (!value.origin.empty()) {
-      text += std::string(line.size() < 38 ? 38 - line.size() : 1, ' ') + "  # " + value.origin;
-    }
-    text += "\n";
-  }
-  end_list();
-  return text;
-}
-
 void add_value(JsonWriter& json, const Value& value) {
   json.begin_object();
   json.member("key", value.setting->document_key());
@@ -108,7 +79,7 @@ void add_value(JsonWriter& json, const Value& value) {
 
 Result<std::string> show_text(const Request& request, const std::string& name) {
   const Read read = TRY(cli::read(request, name));
-  if (!request.json) return shown_as_toml(read);
+  if (!request.json) return policy::write_toml(read.policy, read.values);
   JsonWriter json;
   json.begin_object().member("v", 1).member("name", name).key("chain").begin_array();
   for (const policy::Layer& layer : read.policy.layers)

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "base/text.hpp"
+
 namespace mayfly::cli {
 namespace {
 
@@ -23,9 +25,10 @@ int write_all(int fd, std::string_view text) {
 
 }  // namespace
 
+// Messages quote what others wrote: files, paths, command lines.
 std::string complaint(const Error& error) {
-  std::string text = "mayfly: " + describe(error) + "\n";
-  if (!error.hint.empty()) text += "hint: " + error.hint + "\n";
+  std::string text = "mayfly: " + printable(describe(error)) + "\n";
+  if (!error.hint.empty()) text += "hint: " + printable(error.hint) + "\n";
   return text;
 }
 

@@ -124,6 +124,12 @@ std::string quoted(std::string_view text) {
   return json.take();
 }
 
+// A file's name may hold the end of a line, and so of a comment.
+std::string in_comment(const std::string& text) {
+  const std::string safe = quoted(text);
+  return safe == '"' + text + '"' ? text : safe;
+}
+
 }  // namespace
 
 bool Value::says_the_same(const Value& other) const {
@@ -155,6 +161,35 @@ std::string toml_of(const Value& value) {
     return std::string(setting.document_key()) + "." + quoted(value.name) + " = " + text;
   }
   return std::string(setting.document_key()) + " = " + (bare ? value.text : text);
+}
+
+std::string write_toml(const Policy& policy, const std::vector<Value>& values) {
+  std::string text = "#";
+  for (const Layer& layer : policy.layers)
+    text += (text.size() == 1 ? " " : ", then ") + in_comment(layer.file);
+  text += "\n";
+  std::string list;
+  const auto end_list = [&] {
+    if (!list.empty()) text += "]\n";
+    list.clear();
+  };
+  for (const Value& value : values) {
+    const std::string array = array_of(value);
+    if (array != list) end_list();
+    if (list.empty() && !array.empty()) {
+      list = array;
+      text += list + " = [\n";
+    }
+    const std::string line = list.empty() ? toml_of(value) : "  " + toml_of(value) + ",";
+    text += line;
+    if (!value.origin.empty()) {
+      text += std::string(line.size() < 38 ? 38 - line.size() : 1, ' ') + "  # " +
+              in_comment(value.origin);
+    }
+    text += "\n";
+  }
+  end_list();
+  return text;
 }
 
 }  // namespace mayfly::policy

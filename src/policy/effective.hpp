@@ -28,5 +28,8 @@ struct Value {
 [[nodiscard]] std::string array_of(const Value& value);
 // As TOML: `ttl = "1h"`, or what stands in the array: `{ ro = "/srv" }`.
 [[nodiscard]] std::string toml_of(const Value& value);
+// All of them as a policy by itself, with comments that say where each is from. Loaded in place of
+// the policy, it comes to the same.
+[[nodiscard]] std::string write_toml(const Policy& policy, const std::vector<Value>& values);
 
 }  // namespace mayfly::policy

@@ -9,7 +9,6 @@
 
 #include "base/text.hpp"
 #include "policy/groups.hpp"
-#include "policy/policy_file.hpp"
 #include "policy/stock.hpp"
 #include "spec/arguments.hpp"
 
@@ -91,7 +90,7 @@ class Loader {
     }
     for (std::size_t i = wanted.first_directory; i < store_.directories.size(); ++i) {
       const std::string path = store_.directories[i] + "/" + wanted.name + std::string(kEnding);
-      if (is_there(path)) return read_file(path, Trust::Found, i + 1);
+      if (store_.has_file(path)) return read_file(path, Trust::Found, i + 1);
     }
     const StockPolicy* stock = find_stock(wanted.name);
     if (stock == nullptr) return not_found(wanted.name);
@@ -118,11 +117,12 @@ class Loader {
 
   Result<std::optional<Wanted>> read_file(const std::string& path, Trust trust,
                                           std::size_t next_directory) {
-    PolicyFile file = TRY(read_policy_file(path, store_.uid, trust));
+    PolicyFile file = TRY(store_.read_file(path, store_.uid, trust));
     if (!seen_.insert(file.identity).second) {
       return usage_error("use the policy " + shown(path) + ": it extends itself",
                          "one of the policies that extend each other must not");
     }
+    has_extends_ = false;  // what is wrong from here on has a place in this file
     const Document document = TRY(spec::parse_document(path, file.text));
     Layer layer{.name = path,
                 .file = path,
@@ -146,7 +146,7 @@ class Loader {
 
   // What goes wrong with a base is told with the place that names it, unless it has one of its own.
   Error at_extends(Error error) const {
-    if (!has_extends_ || error.action.starts_with("read ")) return error;
+    if (!has_extends_) return error;
     return document_.error(extends_at_, "extends: " + describe(error), error.hint);
   }
 

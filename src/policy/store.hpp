@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "policy/policy_file.hpp"
 #include "spec/reader.hpp"
 #include "spec/setting.hpp"
 
@@ -21,6 +22,10 @@ struct Store {
   std::string working_dir;               // where a relative file name starts; empty: unknown
   std::vector<std::string> directories;  // absolute, searched in this order, before the stock ones
   uid_t uid = 0;                         // whose rights are at stake: the effective id
+  // How files are read; a fuzzer has them in memory.
+  Result<PolicyFile> (*read_file)(const std::string& path, uid_t uid,
+                                  Trust trust) = read_policy_file;
+  bool (*has_file)(const std::string& path) = is_there;
 };
 
 // One policy as it stands in its file.

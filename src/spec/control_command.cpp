@@ -34,7 +34,7 @@ Error refused(std::string why) {
 
 // What the library says of a text that is no JSON repeats as much of it as it has read.
 Error not_json(std::string_view problem) {
-  return refused("it is not JSON: " + std::string(problem.substr(0, kMostProblemBytes)));
+  return refused("it is not JSON: " + printable(problem, kMostProblemBytes));
 }
 
 // The members of one flat object.

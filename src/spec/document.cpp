@@ -39,9 +39,11 @@ std::string kind_of(const Node& node) {
 }
 
 Error Document::error(Position at, std::string_view reason, std::string hint) const {
-  std::string place = name;
+  // What a reader says of a text may repeat any part of it.
+  constexpr std::size_t kMostReasonBytes = 1000;
+  std::string place = printable(name);
   if (at.line != 0) place += ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
-  return usage_error("read " + place + ": " + std::string(reason), std::move(hint));
+  return usage_error("read " + place + ": " + printable(reason, kMostReasonBytes), std::move(hint));
 }
 
 Result<void> Document::only(const Node& table,

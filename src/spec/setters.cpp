@@ -159,7 +159,7 @@ Written seccomp_action_text(const Spec& spec) {
 
 Done set_unsafe_ids(Draft& draft, Text value) {
   if (value != "host") {
-    return usage_error("read " + std::string(value) + ": the only choice is host",
+    return usage_error("read " + shown(value) + ": the only choice is host",
                        "write --unsafe-ids=host");
   }
   draft.spec.unsafe.unsafe_host_ids = true;

@@ -1,4 +1,14 @@
 // The only file that knows toml++, which nothing on the way of a plain start touches.
+//
+// Version 3.3 of it asks of each character outside ASCII whether it is a blank, and says of most
+// that the question is never asked of them: undefined, for any document with an umlaut in the wrong
+// place. They are no blanks.
+#include <toml++/impl/forward_declarations.h>
+#undef TOML_UNREACHABLE
+#define TOML_UNREACHABLE return false
+#include <toml++/impl/unicode.h>
+#undef TOML_UNREACHABLE
+#define TOML_UNREACHABLE __builtin_unreachable()
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -12,6 +22,17 @@ namespace {
 
 Position position(const toml::source_region& region) {
   return {.line = region.begin.line, .column = region.begin.column};
+}
+
+// Where an error is. What is missing at the end of a text that ends in a newline is, to the
+// library, behind that.
+Position position(const toml::parse_error& error, std::string_view text) {
+  Position at = position(error.source());
+  const std::vector<std::string_view> lines = split(text, '\n');
+  if (at.line > lines.size()) return position_of(text, text.size());
+  const std::string_view line = lines[at.line - 1];
+  at.column = std::min(at.column, position_of(line, line.size()).column);
+  return at;
 }
 
 Node node_of(const toml::node& from);
@@ -62,6 +83,14 @@ Node node_of(const toml::node& from) {
   return to;
 }
 
+// A long text may itself end in one or two of its quotes.
+std::size_t behind_quotes(std::string_view text, std::size_t at) {
+  const std::size_t most = std::min(at + 2, text.size());
+  while (at < most && text[at] == text[at - 1])
+    ++at;
+  return at;
+}
+
 // Past a quoted text, which may hold anything, or a comment.
 std::size_t skip_opaque(std::string_view text, std::size_t at) {
   const char quote = text[at];
@@ -72,7 +101,7 @@ std::size_t skip_opaque(std::string_view text, std::size_t at) {
     if (text[at] == '\\' && quote == '"') {
       ++at;
     } else if (is_long && text.substr(at, 3) == three) {
-      return at + 3;
+      return behind_quotes(text, at + 3);
     } else if (!is_long && (text[at] == quote || text[at] == '\n')) {
       return at + 1;
     }
@@ -108,7 +137,7 @@ Result<Document> parse_toml(std::string name, std::string_view text) {
   toml::parse_result parsed = toml::parse(text, document.name);
   if (!parsed) {
     const toml::parse_error& what = parsed.error();
-    return document.error(position(what.source()), what.description());
+    return document.error(position(what, text), what.description());
   }
   document.root = node_of(parsed.table());
   document.root.at = {.line = 1, .column = 1};

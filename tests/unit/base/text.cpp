@@ -10,8 +10,17 @@ TEST_CASE("shown: hostile bytes never reach a terminal as they are") {
   CHECK(shown("a\nb\x1b[2J") == "a\\x0ab\\x1b[2J");
   CHECK(shown("\xff\xc0\x80") == "\\xff\\xc0\\x80");
   CHECK(shown("grün") == "grün");
+  CHECK(shown("\xc2\x9b"
+              "2J\x7f") == "\\xc2\\x9b2J\\x7f");  // U+009B begins what ESC [ begins
   CHECK(shown("") == "''");
   CHECK(shown(std::string(500, 'x')).size() < 210);
+}
+
+TEST_CASE("printable: no more than what was asked for and no part of a character") {
+  CHECK(printable("two 'words'\n") == "two 'words'\\x0a");
+  CHECK(printable("aäb", 2) == "aä…");
+  CHECK(printable("aä", 2) == "aä");
+  CHECK(printable("") == "");
 }
 
 TEST_CASE("is_utf8 refuses overlong forms, surrogates and truncation") {

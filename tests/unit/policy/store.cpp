@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -133,6 +134,13 @@ TEST_CASE("circles and chains that are too long are refused with their place") {
   CHECK(place.complaint("lost") ==
         "cannot read ROOT/user/lost.toml:1:11: extends: cannot use the "
         "policy nowhere: there is none of this name");
+  place.write("user/gone.toml", "extends = './gone/x.toml'\n");
+  CHECK(
+      place.complaint("gone").starts_with("cannot read ROOT/user/gone.toml:1:11: extends: cannot "
+                                          "read the policy ROOT/user/gone/x.toml"));
+  place.write("user/wrong.toml", "ttl = '5x'\n");
+  place.write("user/on_wrong.toml", "extends = 'wrong'\n");
+  CHECK(place.complaint("on_wrong").starts_with("cannot read ROOT/user/wrong.toml:1:7: ttl: "));
   for (int i = 0; i < 20; ++i)
     place.write("user/n" + std::to_string(i) + ".toml",
                 "extends = 'n" + std::to_string(i + 1) + "'\n");
@@ -194,4 +202,24 @@ TEST_CASE("what a policy comes to is told with where it was said") {
   CHECK(text ==
         "{ set = \"A=1\" } <etc/base.toml:2:17>ttl = \"6s\" <user/mine.toml:2:7>"
         "\"ipc\" <user/mine.toml:4:10>");
+}
+
+TEST_CASE("a policy is shown as a policy that comes to the same") {
+  const Place place;
+  // The end of a line in a file's name would end the comment that it stands in.
+  place.write("user/m\nttl = 1.toml", "labels = { x = '\\u007f', y = \"\\u007f\\n\" }\npids = 7\n");
+  const std::string name = place / "user/m\nttl = 1.toml";
+  spec::Draft draft;
+  const policy::Policy loaded = *load_policy(place.store(), name);
+  const auto values = policy::effective(draft, loaded);
+  REQUIRE(values);
+  place.write("user/shown.toml", policy::write_toml(loaded, *values));
+  spec::Draft again;
+  const auto shown = policy::effective(again, *load_policy(place.store(), "shown"));
+  INFO((shown ? std::string() : describe(shown.error())));
+  REQUIRE(shown);
+  CHECK((again.spec == draft.spec));
+  CHECK(again.spec.labels.at(1).second == "\x7f\n");
+  CHECK(std::equal(values->begin(), values->end(), shown->begin(), shown->end(),
+                   [](const auto& a, const auto& b) { return a.says_the_same(b); }));
 }

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <string>
+
+#include "base/text.hpp"
 
 using namespace mayfly;
 using namespace mayfly::spec;
@@ -83,4 +86,17 @@ TEST_CASE("control: deep nesting and long texts are refused without effort") {
   CHECK(why_not(text).size() < 500);
   text = "{\"" + std::string(60'000, 'k');
   CHECK(why_not(text).size() < 500);
+}
+
+TEST_CASE("a complaint can be given a terminal, however it is cut") {
+  for (std::size_t padding = 0; padding < 4; ++padding) {
+    const std::string text = "{\"cmd\":\"" + std::string(padding, 'x');
+    std::string line = text + "\x7f\xc2\x9b";
+    for (int i = 0; i < 100; ++i)
+      line += "€";
+    const std::string why = why_not(line);
+    CAPTURE(why);
+    CHECK(is_utf8(why));
+    CHECK(why.find("\\x7f\\xc2\\x9b") != why.npos);
+  }
 }

@@ -88,11 +88,31 @@ TEST_CASE("what is no document is refused with its place") {
         "read f: it is longer than 1 MiB");
 }
 
+TEST_CASE("what is said of a document can be given a terminal, and its place is there") {
+  CHECK(complaint(Syntax::Toml, "a = 1\n\nb = \"\"\"x\n\n").starts_with("read f:4:1: "));
+  const std::string json = complaint(Syntax::Json, "{\"a\": \"\x7f\xc2\x9b\n");
+  CHECK(json.find("\\x7f\\xc2\\x9b") != json.npos);
+  CHECK(complaint(Syntax::Json, "{\"" + std::string(100'000, 'x')).size() < 1100);
+  CHECK(parse_document("a\nb", "=").error().action.starts_with("read a\\x0ab:1:1: "));
+}
+
+// Elsewhere they are undefined to the library, which the sanitizers' build sees.
+TEST_CASE("characters outside ASCII are no blanks") {
+  for (const std::string text : {"ä = 1", "a = ä", "\xef\xbb\xaf", "a = 1 \u2003 # x"}) {
+    CAPTURE(text);
+    CHECK(complaint(Syntax::Toml, text).starts_with("read f:1:"));
+  }
+  const auto document = parse_document("f", "a = \"\"\"\\\n ä\"\"\"", Syntax::Toml);
+  REQUIRE(document);
+  CHECK(document->root.find("a")->text == "ä");
+}
+
 TEST_CASE("dots in texts and comments are no depth") {
   const std::string dots(100, '.');
   for (const std::string& text :
        {"a = \"\\\"" + dots + "\"", "a = '" + dots + "'", "# " + dots + "\na = 1",
-        "a = \"\"\"\n\"" + dots + "\"\"\"", "a = '''" + dots + "'\n'''"}) {
+        "a = \"\"\"\n\"" + dots + "\"\"\"", "a = [\"\"\"x\"\"\"\", \"" + dots + "\"]",
+        "a = ['''' ''''', '" + dots + "']", "a = '''" + dots + "'\n'''"}) {
     CAPTURE(text);
     CHECK(parse_document("f", text, Syntax::Toml));
   }

@@ -89,6 +89,9 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
        "default is 512; a build with many processes takes some thousands"},
       {"mounts = [ { dir = '/a' }, { dir = 'b' }, { dir = '/c' } ]",
        "read f:1:36: dir: cannot use b as a path inside: it is not absolute; write it from / on"},
+      {"unsafe-ids = \"\\u001b[2J\"",
+       "read f:1:14: unsafe-ids: cannot read \\x1b[2J: the only choice is host; write "
+       "--unsafe-ids=host"},
       {"mounts = { ro = '/x' }", "read f:1:10: mounts must be an array and is a table; "},
       {"mounts = [ '/x' ]",
        "read f:1:12: each item of mounts must be a table of one key; its order counts: mounts = [ "
