@@ -4,6 +4,7 @@ import json
 import os
 import re
 
+import kernel
 import machine
 from archive import Problem, call
 
@@ -30,11 +31,11 @@ REMAINS = [{"name": "remains: before", "user": "before", "command": ["/mnt/tests
 REFUSALS = {"5.10": ["Linux 5.14 or newer is needed"]}
 
 
-def job(build, kernel, users, patterns):
+def job(build, kernel_name, users, patterns):
     """What a machine gets to do: the tests whose names match one of the patterns, for these users."""
-    if kernel in REFUSALS:
+    if kernel_name in REFUSALS:
         tests = [{"name": f"refused.{user}: run and doctor", "user": user, "limit": 600,
-                  "command": ["/mnt/tests/guest/refused.py", *REFUSALS[kernel]]} for user in users]
+                  "command": ["/mnt/tests/guest/refused.py", *REFUSALS[kernel_name]]} for user in users]
     else:
         tests = _of_suites(build, users)
     chosen = [test for test in tests
@@ -43,7 +44,7 @@ def job(build, kernel, users, patterns):
         raise Problem(f"no test of {', '.join(users)} matches {' '.join(patterns)}")
     programs = {test["command"][0] for test in chosen if test["command"][0].startswith(str(build))}
     environment = {name: os.environ[name] for name in VARIABLES if name in os.environ}
-    if not machine.hardware():
+    if not machine.hardware(kernel.get(kernel_name)):
         environment["MAYFLY_TEST_SLOW"] = "8"
         environment.setdefault("MAYFLY_FAULT_STRIDE", "40")
     targets = {str(build / name) for name in TARGETS if (build / name).exists()}
