@@ -118,6 +118,7 @@ TEST_CASE("a caller that dies while its command line is read starts nothing") {
   writer.reset();
   REQUIRE(within(paced(10'000), [&] { return exists(orphan.result_file()); }));
   const auto result = nlohmann::json::parse(read_file(orphan.result_file()));
+  CAPTURE(result.dump());
   CHECK(result.at("reason") == "cancelled");
   CHECK_FALSE(result.at("started").get<bool>());
   CHECK(within(paced(10'000), [&] { return processes_with(marker).empty(); }));
