@@ -15,12 +15,12 @@ from archive import call
 HERE = pathlib.Path(__file__).resolve().parent
 
 # systemd is init of one kind of machine and only installed in the others.
+# Besides what packaging/deps installs for the tests themselves.
 PACKAGES = """
     systemd systemd-sysv dbus dbus-user-session libpam-systemd udev
-    iproute2 kmod procps util-linux libcap2-bin
-    libstdc++6 libseccomp2 libtomlplusplus3
-    python3 gcc libc6-dev make git bubblewrap strace
+    iproute2 kmod libstdc++6 libseccomp2 libtomlplusplus3 libc6-dev git
 """.split()
+DEPS = pathlib.Path(__file__).resolve().parent.parent.parent / "packaging/deps"
 NOT_WANTED = ("doc", "man", "locale", "info")
 # Units that would only take time, and that nothing here is about.
 MASKED = """
@@ -45,21 +45,28 @@ HOOK = f"""
 def userland(refresh=False):
     """The disk of the root: Debian as this machine runs it, so that what is built here runs there."""
     suite = archive.own_suite()
-    directory = archive.cache_directory() / "userland" / archive.digest([suite, PACKAGES, NOT_WANTED, HOOK])
+    packages = _packages()
+    directory = archive.cache_directory() / "userland" / archive.digest([suite, packages, NOT_WANTED, HOOK])
     if refresh or not directory.exists():
-        print(f"userland: making Debian {suite} with {len(PACKAGES)} packages and theirs", flush=True)
+        print(f"userland: making Debian {suite} with {len(packages)} packages and theirs", flush=True)
         shutil.rmtree(directory.parent, ignore_errors=True)
         directory.parent.mkdir(parents=True)
         with tempfile.TemporaryDirectory(dir=directory.parent) as making:
-            _make_userland(suite, pathlib.Path(making), directory)
+            _make_userland(suite, packages, pathlib.Path(making), directory)
     return directory / "root.ext4"
 
 
-def _make_userland(suite, work, directory):
+def _packages():
+    listing = call([DEPS, "--list"], "list what the tests need")
+    of_tests = (line.split(maxsplit=2)[:2] for line in listing.splitlines())
+    return PACKAGES + [package for package, purpose in of_tests if purpose in ("tests:", "tests")]
+
+
+def _make_userland(suite, packages, work, directory):
     excluded = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in NOT_WANTED]
     tarball, made = work / "root.tar", work / "made"
     made.mkdir()
-    call(["mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", *excluded,
+    call(["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}", *excluded,
           f"--customize-hook={HOOK}", suite, tarball, archive.sources_line(suite)],
          "make a Debian root", env={**os.environ, "LC_ALL": "C.UTF-8"})
     # An ordinary user can unpack it with its owners in a user namespace only.
