@@ -16,10 +16,21 @@
 
 namespace mayfly::isolate::cgroup {
 
+Result<void> make_directory(const std::string& path) {
+  Result<void> made = sys::mkdir(path, 0755);
+  if (made || made.error().sys_errno != EAGAIN) return made;
+  Error error = std::move(made).error();
+  error.action = "make the cgroup " + shown(path);
+  error.hint =
+      "the tree is full: a cgroup above it has as many below it as its cgroup.max.descendants "
+      "allows, or as deep as its cgroup.max.depth does: raise them, or remove unused cgroups";
+  return error;
+}
+
 Result<Made> make(const std::string& parent, const std::string& id) {
   Made made;
   made.path = parent + "/mayfly-" + id;
-  TRY(sys::mkdir(made.path, 0755));
+  TRY(make_directory(made.path));
   OnExit undo([&] { static_cast<void>(sys::rmdir(made.path)); });
   made.directory = TRY(sys::open(made.path, O_RDONLY | O_DIRECTORY));
   // Held as long as the directory is open here: gc takes an empty cgroup that nobody holds for one

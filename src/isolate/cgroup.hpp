@@ -23,6 +23,9 @@ struct Made {
   std::string path;
 };
 
+// Makes one more cgroup, and says which of a tree's own limits stops it.
+[[nodiscard]] Result<void> make_directory(const std::string& path);
+
 // Makes <parent>/mayfly-<id>.
 [[nodiscard]] Result<Made> make(const std::string& parent, const std::string& id);
 

@@ -12,6 +12,7 @@
 
 #include "base/text.hpp"
 #include "host/cgroup_places.hpp"
+#include "isolate/cgroup.hpp"
 #include "isolate/scope.hpp"
 #include "plan/limits.hpp"
 #include "sys/entries.hpp"
@@ -115,7 +116,7 @@ Result<void> Ground::lock() {
 
 Result<void> Ground::leave(const std::string& id) {
   const std::string name = leaf_name(id);
-  TRY(sys::mkdirat(directory_, name.c_str(), 0755));
+  TRY(make_directory(path_ + "/" + name));
   leaf_ = name;
   return move_here(directory_, (name + "/cgroup.procs").c_str(), path_);
 }

@@ -1,6 +1,8 @@
 // What of the machine a sandbox may use. Where the host has no controller for a limit (as a cgroup
 // v2 tree beside v1 has none), the same case shows that it is refused by name; the machines of
 // tests/vm have them all.
+#include "harness/limits.hpp"
+
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -17,51 +19,11 @@ using namespace harness;
 
 namespace {
 
-std::string tree_root() {
-  std::ifstream mounts("/proc/self/mounts");
-  for (std::string source, point, type, rest; mounts >> source >> point >> type;) {
-    std::getline(mounts, rest);
-    if (type == "cgroup2") return point;
-  }
-  return "";
-}
-
-bool has_controller(const std::string& name) {
-  std::ifstream list(tree_root() + "/cgroup.controllers");
-  for (std::string word; list >> word;)
-    if (word == name) return true;
-  return false;
-}
-
-// True where there is no such controller, after it was shown that the options are refused.
-bool refused_for_want_of(const std::string& controller, const Words& options) {
-  if (has_controller(controller)) return false;
-  const Ended ended = run(options, {"true"});
-  CHECK(ended.code == 125);
-  CHECK(ended.reason() == "host_unsupported");
-  CHECK(ended.result.at("started") == false);
-  CHECK(contains(ended.err, "the " + controller + " controller is out of reach"));
-  CHECK(contains(ended.err, "--limits=best-effort"));
-  return true;
-}
-
-std::string note_of(const Ended& ended, const std::string& what) {
-  for (const auto& note : ended.result.at("notes")) {
-    if (note.at("what") == what) return note.at("enforcement").get<std::string>();
-  }
-  return "";
-}
-
-bool was_hit(const Ended& ended, const std::string& limit) {
-  const auto& hit = ended.result.at("limits_hit");
-  return std::find(hit.begin(), hit.end(), limit) != hit.end();
-}
-
 // What is enabled in the cgroups around us. systemd changes those that it manages as it likes.
 std::vector<std::string> enabled_around_us() {
   std::vector<std::string> texts;
   if (exists("/run/systemd/system")) return texts;
-  for (std::string path = cgroup_of(::getpid()); path.size() >= tree_root().size();
+  for (std::string path = cgroup_of(::getpid()); path.size() >= cgroup_tree().size();
        path.resize(path.rfind('/'))) {
     std::ifstream file(path + "/cgroup.subtree_control");
     std::string text;
