@@ -131,6 +131,10 @@ TEST_CASE("stdio: --stdin") {
     spec.stdin_kind = kind;
     spec.stdin_file = file;
     return in_child([&] {
+      // What the run of the tests has there may be relayed.
+      const Fd null = open_path("/dev/null", O_WRONLY);
+      ::dup2(null.get(), STDOUT_FILENO);
+      ::dup2(null.get(), STDERR_FILENO);
       const Result<supervise::Stdio> stdio = supervise::prepare_stdio(spec, {});
       if (!stdio) return describe(stdio.error());
       if (!stdio->task_ends.empty()) return std::string("relayed");
