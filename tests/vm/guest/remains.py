@@ -45,11 +45,15 @@ def memory(name):
                 if line.startswith(name + ":"))
 
 
+def cgroups():
+    return [path for path, _, _ in os.walk("/sys/fs/cgroup")]
+
+
 def counts():
     """What is counted, and how much more of it than before is no finding."""
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", encoding="utf-8")
     return {
-        "cgroups": (sum(1 for _ in os.walk("/sys/fs/cgroup")), 0),
+        "cgroups": (len(cgroups()), 0),
         "mounts": (len(text("/proc/1/mountinfo").splitlines()), 0),
         "processes": (len(states()), 0),
         "zombies": (states().count("Z"), 0),
@@ -84,6 +88,8 @@ def check():
     for name, (count, slack) in now.items():
         print(f"{name}: {before[name][0]} before, {count} after{f' (up to {slack} more pass)' if slack else ''}"
               + ("  TOO MANY" if name in more else ""))
+    if "cgroups" in more:
+        print("\n".join(path for path in cgroups() if "mayfly-" in path or "test-" in path))
     return 1 if more else 0
 
 
