@@ -30,6 +30,7 @@ struct Options {
   std::string work_dir;       // scratch directory of ours, the working directory of every start
   int runs = 200;
   bool quick = false;
+  std::vector<int> live;           // how many other sandboxes live, in rising order
   std::vector<std::string> extra;  // NAME=COMMAND…: more variants, split at spaces
   std::vector<std::string> only;   // names of the variants to start; empty: all
 };

@@ -14,8 +14,8 @@ using namespace mayfly::bench;
 
 constexpr const char* kUsage =
     "usage: bench --floor PROGRAM --mayfly PROGRAM --work DIR [--runs N] [--quick] [--smoke]\n"
-    "             [--starts-only] [--only NAME]... [--extra NAME=COMMAND]... [--json FILE]\n"
-    "             [--check] [--readme]\n"
+    "             [--starts-only] [--live N]... [--only NAME]... [--extra NAME=COMMAND]...\n"
+    "             [--json FILE] [--check] [--readme]\n"
     "       bench --from FILE [--check] [--readme]\n";
 
 struct Request {
@@ -49,6 +49,8 @@ Request parse(int argc, char** argv) {
       request.options.extra.push_back(value());
     else if (word == "--only")
       request.options.only.push_back(value());
+    else if (word == "--live")
+      request.options.live.push_back(atoi(value().c_str()));
     else if (word == "--json")
       request.json_file = value();
     else if (word == "--from")
@@ -101,9 +103,12 @@ Json measure(const Request& request) {
     results["lateness"] = mayfly != nullptr
                               ? measure_lateness(*mayfly, request.smoke ? 5 : 100)
                               : Json{{"value", nullptr}, {"why_not", "mayfly does not run"}};
-    const std::vector<int> live = request.smoke ? std::vector{0, 5}
-                                  : small       ? std::vector{0, 50}
-                                                : std::vector{0, 100, 400};
+  }
+  if (!request.starts_only || !options.live.empty()) {
+    const std::vector<int> live = !options.live.empty() ? options.live
+                                  : request.smoke       ? std::vector{0, 5}
+                                  : small               ? std::vector{0, 50}
+                                                        : std::vector{0, 100, 400};
     results["growth"] = measure_growth(variants, live, request.smoke ? 3 : 30);
   }
   results["host"]["load_after"] = load_average();

@@ -75,6 +75,17 @@ def soak(build):
     return {"tests": tests + REMAINS, "environment": {}, "files": [str(build / "mayfly")]}
 
 
+def bench(build, users):
+    """The job of `--bench`: starts with and without limits against bwrap, and beside up to 1,000 others."""
+    program, floor, mayfly = (str(build / name) for name in ("tests/bench/bench", "tests/bench/floor", "mayfly"))
+    words = [program, "--floor", floor, "--mayfly", mayfly, "--work", "/var/tmp", "--starts-only", "--runs", "60",
+             *(word for count in (0, 10, 100, 1000) for word in ("--live", str(count))),
+             "--extra", f"limits={mayfly} run --memory 64M --cpus 1 --pids 50 --",
+             *(word for name in ("plain", "floor", "mayfly", "limits", "bwrap") for word in ("--only", name))]
+    return {"tests": [{"name": f"bench.{user}", "user": user, "limit": 3600, "command": words} for user in users]
+            + REMAINS, "environment": {}, "files": [program, floor, mayfly]}
+
+
 def _in_machine(entry):
     """The test as a machine runs it."""
     name = entry["name"]
