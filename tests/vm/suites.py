@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import xml.etree.ElementTree
 
 import kernel
 import machine
@@ -14,6 +15,9 @@ SUITES = re.compile(r"unit$|init$|init_as_user$|(sandbox|escape|fault)\.(root|us
 LEFT_OUT = re.compile(r"sandbox\..*: ?100,000 words or options")
 # Of the unit tests, what asks the kernel: the others say the same everywhere.
 UNIT = [f"--source-file=*/unit/{part}/*" for part in ("sys", "host", "isolate", "supervise")]
+# Of the sandbox suite, the files whose cases another kernel could answer differently.
+OF_KERNEL = {"cgroup_trees", "death", "disk_layer", "files", "hostile_layer", "limits", "mounts", "nesting", "network",
+             "overlay", "programs", "start", "time", "world"}
 # What ctest allows a test is for real hardware.
 SLOWER = 4
 SKIPPED = 77
@@ -33,8 +37,9 @@ REMAINS = [{"name": "remains: before", "user": "before", "command": ["/mnt/tests
 REFUSALS = {"5.10": ["Linux 5.14 or newer is needed"]}
 
 
-def job(build, kernel_name, users, patterns):
-    """What a machine gets to do: the tests whose names match one of the patterns, for these users."""
+def job(build, kernel_name, users, patterns, brief=False):
+    """What a machine gets to do: the tests whose names match one of the patterns, for these users; with
+    brief, only those that another kernel could answer differently."""
     if kernel_name in REFUSALS:
         tests = [{"name": f"refused.{user}: run and doctor", "user": user, "limit": 600,
                   "command": ["/mnt/tests/guest/refused.py", *REFUSALS[kernel_name]]} for user in users]
@@ -44,6 +49,8 @@ def job(build, kernel_name, users, patterns):
               if not patterns or any(re.search(each, test["name"]) for each in patterns)]
     if not chosen:
         raise Problem(f"no test of {', '.join(users)} matches {' '.join(patterns)}")
+    if brief and kernel_name not in REFUSALS:
+        chosen = _of_kernel(build, chosen)
     programs = {test["command"][0] for test in chosen if test["command"][0].startswith(str(build))}
     environment = {name: os.environ[name] for name in VARIABLES if name in os.environ}
     if not machine.hardware(kernel.get(kernel_name)):
@@ -57,9 +64,17 @@ def _of_suites(build, users):
     if not (build / "CTestTestfile.cmake").exists():
         raise Problem(f"there is no build in {build}: cmake --preset release && cmake --build build")
     listing = json.loads(call(["ctest", "--test-dir", build, "--show-only=json-v1"], "list the tests"))
-    tests = [_in_machine(entry) for entry in listing["tests"] 
+    tests = [_in_machine(entry) for entry in listing["tests"]
              if SUITES.match(entry["name"]) and not LEFT_OUT.match(entry["name"])]
     return [test for test in tests if test["user"] in users]
+
+
+def _of_kernel(build, tests):
+    listing = call([build / "tests/sandbox/sandbox_tests", "--list-test-cases", "--reporters=xml"], "list the cases")
+    of_kernel = {case.get("name") for case in xml.etree.ElementTree.fromstring(listing).iter("TestCase")
+                 if os.path.basename(case.get("filename")).removesuffix(".cpp") in OF_KERNEL}
+    return [test for test in tests if not test["name"].startswith("sandbox.")
+            or test["name"].split(":", 1)[1].strip() in of_kernel]
 
 
 def outcome(code):
