@@ -1,17 +1,20 @@
 // A profile that is taken becomes a program that the kernel takes, too, and that answers each call
-// with what the profile says of it somewhere.
+// with what the profile says of it somewhere; merged with the stock filter, as the two stacked do.
 #include "policy/profile.hpp"
 
 #include <linux/seccomp.h>
 
-#include <array>
 #include <cerrno>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
 
 #include "fuzz.hpp"
 #include "policy/groups.hpp"
 #include "policy/machine.hpp"
+#include "policy/merge.hpp"
 #include "policy/profile_rules.hpp"
 #include "policy/stock.hpp"
 
@@ -35,24 +38,43 @@ std::map<int, std::set<std::uint32_t>> answers_of(const ProfileRules& rules) {
   return answers;
 }
 
+std::optional<std::uint32_t> answer(std::span<const sock_filter> program, int number,
+                                    std::uint64_t argument) {
+  seccomp_data data = {};
+  data.nr = number;
+  data.arch = policy::audit_arch();
+  for (auto& each : data.args)
+    each = argument;
+  return policy::run(program, data);
+}
+
+// Of two filters' answers the kernel takes the stricter, of equally strict ones the newer filter's.
+std::uint32_t stacked(std::uint32_t newer, std::uint32_t older) {
+  const auto action = [](std::uint32_t answer) {
+    return static_cast<std::int32_t>(answer & SECCOMP_RET_ACTION_FULL);
+  };
+  return action(older) < action(newer) ? older : newer;
+}
+
 void check_program(const Program& program, const ProfileRules& rules) {
   require(!program.code.empty() && program.code.size() <= BPF_MAXINSNS, "a program can be loaded");
+  const std::span<const sock_filter> stock = policy::stock_filter(policy::Stock::Default);
+  const auto both = policy::merged(program.code, stock);
   const auto answers = answers_of(rules);
   const auto last = static_cast<int>(policy::last_known_call());
   for (int number = 0; number <= last + 1; ++number) {
+    const std::string call = std::to_string(number);
+    const auto own = answers.find(number);
     for (const std::uint64_t argument : {0ULL, 1ULL, ~0ULL}) {
-      seccomp_data data = {};
-      data.nr = number;
-      data.arch = policy::audit_arch();
-      for (auto& each : data.args)
-        each = argument;
-      const auto answer = policy::run(program.code, data);
-      require(answer.has_value(), "a program answers every call", std::to_string(number));
-      const auto own = answers.find(number);
-      const bool is_own = own != answers.end() && own->second.count(*answer) != 0;
-      const bool is_newer = number > last && *answer == kNewer;
-      require(is_own || is_newer || *answer == rules.otherwise,
-              "a call is answered as the profile says", std::to_string(number));
+      const auto alone = answer(program.code, number, argument);
+      require(alone.has_value(), "a program answers every call", call);
+      const bool is_own = own != answers.end() && own->second.count(*alone) != 0;
+      const bool is_newer = number > last && *alone == kNewer;
+      require(is_own || is_newer || *alone == rules.otherwise,
+              "a call is answered as the profile says", call);
+      const auto wanted = stacked(*alone, answer(stock, number, argument).value_or(0));
+      require(!both || answer(*both, number, argument) == wanted,
+              "a merged program answers as the two do", call);
     }
   }
 }
