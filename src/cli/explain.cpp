@@ -46,8 +46,8 @@ Result<Request> read_words(const Request& outer) {
 Result<std::string> explanation(Request& request) {
   const host::HostFacts facts = TRY(gather_facts(request.spec, request.working_dir));
   const plan::Plan plan = TRY(plan::make_plan(request.spec, facts, caller_environment()));
-  return request.json ? report::explanation_json(request.spec, plan) + "\n"
-                      : report::explanation_text(request.spec, plan);
+  return request.json ? report::explanation_json(request, plan) + "\n"
+                      : report::explanation_text(request, plan);
 }
 
 }  // namespace

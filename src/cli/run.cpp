@@ -89,8 +89,8 @@ int run(const Request& request) {
   const spec::Spec& spec = request.spec;
   if (request.print_spec) return print_spec(spec);
   report::Reporter reporter;
-  const Result<void> opened =
-      reporter.open({.status_fd = spec.status_fd, .result_file = spec.result_file});
+  const Result<void> opened = reporter.open(
+      {.status_fd = spec.status_fd, .result_file = spec.result_file, .policies = request.policies});
   if (!opened) return refuse_run(request, opened.error());
   Explainer explainer(request, reporter);
   const Outcome outcome = explained(request, attempt(request, explainer));

@@ -189,7 +189,22 @@ Result<Policy> load_policy(const Store& store, std::string_view name) {
   return Loader(store).load(name);
 }
 
+std::vector<spec::PolicySource> sources(const Policy& policy) {
+  std::vector<spec::PolicySource> sources;
+  for (auto layer = policy.layers.rbegin(); layer != policy.layers.rend(); ++layer) {
+    if (layer->directory.empty()) {
+      sources.push_back({.name = layer->name, .file = {}});
+      continue;
+    }
+    std::string name = layer->file.substr(layer->directory.size());
+    if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());
+    sources.push_back({.name = std::move(name), .file = layer->file});
+  }
+  return sources;
+}
+
 Result<void> apply_policy(spec::Draft& draft, const Policy& policy) {
+  draft.policies = sources(policy);
   const std::string own = draft.working_dir;
   Result<void> applied;
   for (const Layer& layer : policy.layers) {

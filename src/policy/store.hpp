@@ -48,7 +48,11 @@ struct Policy {
 // no regular file, too long, others can write it, it is no policy, its bases go in circles.
 [[nodiscard]] Result<Policy> load_policy(const Store& store, std::string_view name);
 
-// What apply_settings() says, for each layer in turn.
+// The policy that was asked for first.
+[[nodiscard]] std::vector<spec::PolicySource> sources(const Policy& policy);
+
+// What apply_settings() says, for each layer in turn. The draft then says where its settings are
+// from.
 [[nodiscard]] Result<void> apply_policy(spec::Draft& draft, const Policy& policy);
 
 // What is wrong with the groups of system calls that a document names.

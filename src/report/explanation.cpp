@@ -211,9 +211,11 @@ std::vector<std::string> environment_names(const plan::Plan& plan) {
   return names;
 }
 
-std::string explanation_json(const spec::Spec& spec, const plan::Plan& plan) {
+std::string explanation_json(const spec::Draft& request, const plan::Plan& plan) {
+  const spec::Spec& spec = request.spec;
   JsonWriter json;
   json.begin_object().member("v", 1);
+  write_policy(json, request.policies);
   write_texts(json, "command", plan.argv);
   write_texts(json, "program_paths", plan.program_paths);
   json.member("directory", plan.chdir).member("umask", plan.umask);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plan/plan.hpp"
-#include "spec/spec.hpp"
+#include "spec/setting.hpp"
 
 namespace mayfly::report {
 
@@ -35,9 +35,9 @@ struct Shown {
 [[nodiscard]] std::vector<std::string> environment_names(const plan::Plan& plan);
 
 // One object, on one line, without a newline. Values of the environment are left out: names only.
-[[nodiscard]] std::string explanation_json(const spec::Spec& spec, const plan::Plan& plan);
+[[nodiscard]] std::string explanation_json(const spec::Draft& request, const plan::Plan& plan);
 
 // Text for people, with newlines.
-[[nodiscard]] std::string explanation_text(const spec::Spec& spec, const plan::Plan& plan);
+[[nodiscard]] std::string explanation_text(const spec::Draft& request, const plan::Plan& plan);
 
 }  // namespace mayfly::report

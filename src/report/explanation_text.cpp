@@ -106,6 +106,15 @@ void add_ids(std::string& text, const plan::Ids& ids) {
           (ids.deny_setgroups ? "kept" : "dropped"));
 }
 
+std::string policy_words(const spec::Draft& request) {
+  std::string text;
+  for (const spec::PolicySource& source : named_policies(request.policies)) {
+    text += (text.empty() ? "" : ", which extends ") + shown(source.name) + " (";
+    text += (source.file.empty() ? "stock" : shown(source.file)) + ")";
+  }
+  return text;
+}
+
 void add_rights(std::string& text, const plan::Plan& plan) {
   const std::string kept = joined(capability_names(plan.keep_capabilities), ", ");
   row(text, "rights", "capabilities: " + (kept.empty() ? "none" : kept) + ", no new privileges");
@@ -145,8 +154,10 @@ void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& pla
 
 }  // namespace
 
-std::string explanation_text(const spec::Spec& spec, const plan::Plan& plan) {
+std::string explanation_text(const spec::Draft& request, const plan::Plan& plan) {
+  const spec::Spec& spec = request.spec;
   std::string text;
+  row(text, "policy", policy_words(request));
   row(text, "command", joined(plan.argv, " "));
   if (plan.program_paths.size() > 1) {
     row(text, "", "the first that is there: " + joined(plan.program_paths, " "));

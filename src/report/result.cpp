@@ -115,13 +115,19 @@ Error cannot_write(const std::string& path, std::string call) {
 
 }  // namespace
 
-std::string result_json(const Outcome& outcome) {
+std::string result_json(const Outcome& outcome, const Policies& policies) {
   JsonWriter json;
   json.begin_object().member("v", kVersion).member("ev", "result");
   json.member("id", outcome.id).member("name", outcome.name).key("labels").begin_object();
   for (const auto& [key, value] : outcome.labels)
     json.member(key, value);
-  json.end_object().member("reason", reason_name(outcome.reason)).member("code", outcome.code);
+  json.end_object();
+  if (policies) {
+    write_policy(json, *policies);
+  } else {
+    json.key("policy").null();
+  }
+  json.member("reason", reason_name(outcome.reason)).member("code", outcome.code);
   json.key("signal");
   if (outcome.signal) {
     json.value(*outcome.signal);
@@ -172,7 +178,7 @@ Result<ResultFile> ResultFile::open(const std::string& path) {
   return file;
 }
 
-Result<void> ResultFile::write(const Outcome& outcome) const {
+Result<void> ResultFile::write(const Outcome& outcome, const Policies& policies) const {
   const int in = directory_.get();
   // No longer than any other name, however long that of the result is.
   const std::string temporary = ".mayfly-" + (outcome.id.empty() ? "new" : outcome.id) + ".tmp";
@@ -181,7 +187,7 @@ Result<void> ResultFile::write(const Outcome& outcome) const {
   Fd file(::openat(in, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file) return cannot_write(path_, "open(" + shown(temporary) + ", O_CREAT|O_EXCL)");
   OnExit remove_temporary([&] { ::unlinkat(in, temporary.c_str(), 0); });
-  const std::string text = result_json(outcome) + "\n";
+  const std::string text = result_json(outcome, policies) + "\n";
   const ssize_t put = ::write(file.get(), text.data(), text.size());
   if (put != static_cast<ssize_t>(text.size())) {
     if (put >= 0) errno = ENOSPC;

@@ -111,11 +111,11 @@ int Reporter::backlog() const {
 
 void Reporter::ended(const supervise::Outcome& outcome) {
   if (wanted()) {
-    pending_ += result_json(outcome) + "\n";
+    pending_ += result_json(outcome, reports_.policies) + "\n";
     finish(kPatience);
   }
   if (!result_file_) return;
-  if (Result<void> written = result_file_->write(outcome); !written) {
+  if (Result<void> written = result_file_->write(outcome, reports_.policies); !written) {
     failure_ = std::move(written).error();
   }
 }

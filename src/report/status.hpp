@@ -22,6 +22,7 @@ namespace mayfly::report {
 struct Reports {
   int status_fd = -1;       // -1: none
   std::string result_file;  // empty: none
+  Policies policies = {};
 };
 
 class Reporter final : public supervise::Observer {

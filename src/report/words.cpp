@@ -66,6 +66,27 @@ std::vector<std::string> unsafe_options(const spec::Spec& spec) {
   return options;
 }
 
+std::vector<spec::PolicySource> named_policies(const std::vector<spec::PolicySource>& policies) {
+  if (!policies.empty()) return policies;
+  return {{.name = "default", .file = {}}};
+}
+
+void write_policy(JsonWriter& json, const std::vector<spec::PolicySource>& policies) {
+  const auto write_source = [&](const spec::PolicySource& source) {
+    json.begin_object().member("name", source.name).key("file");
+    source.file.empty() ? json.null() : json.value(source.file);
+  };
+  const std::vector<spec::PolicySource> all = named_policies(policies);
+  json.key("policy");
+  write_source(all.front());
+  json.key("extends").begin_array();
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    write_source(all[i]);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
 std::string hexadecimal(std::uint64_t number) {
   std::string text = "0x";
   int shift = 60;

@@ -8,7 +8,7 @@
 
 #include "base/json_writer.hpp"
 #include "plan/plan.hpp"
-#include "spec/spec.hpp"
+#include "spec/setting.hpp"
 #include "supervise/outcome.hpp"
 
 namespace mayfly::report {
@@ -26,6 +26,13 @@ namespace mayfly::report {
 
 // The options of this request that weaken the isolation, as they are written: "--keep-caps".
 [[nodiscard]] std::vector<std::string> unsafe_options(const spec::Spec& spec);
+
+// The policies that the settings came from, with the stock one where none is named.
+[[nodiscard]] std::vector<spec::PolicySource> named_policies(
+    const std::vector<spec::PolicySource>& policies);
+
+// The member "policy": an object {name, file, extends}.
+void write_policy(JsonWriter& json, const std::vector<spec::PolicySource>& policies);
 
 // "0x1f"
 [[nodiscard]] std::string hexadecimal(std::uint64_t number);

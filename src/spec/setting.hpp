@@ -8,16 +8,27 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "spec/spec.hpp"
 
 namespace mayfly::spec {
 
+// A policy that settings came from.
+struct PolicySource {
+  std::string name;  // "strict"
+  std::string file;  // absolute; empty: a stock policy
+  bool operator==(const PolicySource&) const = default;
+};
+
 // A spec that is being put together, with what its next values need to be understood.
 struct Draft {
   std::string working_dir;  // where relative paths start; empty: unknown
   Spec spec;
+  // What it is made from, for reports: the policy that was asked for, then what that extends, and
+  // so on; empty: the stock policy `default`.
+  std::vector<PolicySource> policies;
   // Reads a file that a value names, whole. The spec itself opens nothing.
   Result<std::string> (*read_file)(const std::string& path) = nullptr;
 };

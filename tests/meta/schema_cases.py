@@ -3,6 +3,7 @@
 # By name: options, command, the reason of the end. Between them they print every member.
 ENDS = {
     "exit": (["--name", "one", "--label", "job=42"], ["sh", "-c", "exit 7"], "exited"),
+    "policy": (["--policy", "strict"], ["true"], "exited"),
     "relayed": (["--max-output", "1M"], ["echo", "hello"], "exited"),
     "signal": ([], ["sh", "-c", "kill -KILL $$"], "signaled"),
     "no program": ([], ["/no/such/program"], "exec_failed"),

@@ -41,6 +41,27 @@ TEST_CASE("each stock policy runs a program, and strict is strict") {
   CHECK(call_in({"-p", "strict"}, "syscall(101, 0, 0, 0, 0)").out == "1\n");
 }
 
+TEST_CASE("the result and explain name the policy, its file and what it extends") {
+  const nlohmann::json none = sh("true").result["policy"];
+  CHECK(none["name"] == "default");
+  CHECK(none["file"].is_null());
+  CHECK(none["extends"].empty());
+  const Run work({}, {"true"});
+  const std::string file = work.project().file("ci.toml", "extends = 'strict'\n");
+  const Ended ended = sh("true", {"-p", file, "--project", "none"});
+  const nlohmann::json& policy = ended.result["policy"];
+  CHECK(policy["name"] == "ci");
+  CHECK(policy["file"] == file);
+  REQUIRE(policy["extends"].size() == 2);
+  CHECK(policy["extends"][0]["name"] == "strict");
+  CHECK(policy["extends"][1]["name"] == "default");
+  CHECK(policy["extends"][1]["file"].is_null());
+  const Finished text = Command({mayfly_path(), "explain", "run", "-p", file, "true"}).run();
+  CHECK(contains(text.out, "policy       ci (" + file +
+                               "), which extends strict (stock), which extends default (stock)\n"));
+  CHECK(sh("true", {"-p", "no-such"}).result["policy"].is_null());
+}
+
 TEST_CASE("the command line beats the spec, which beats the policy") {
   const Run work({}, {});
   work.project().file("p.toml", "extends = 'strict'\nhostname = 'p'\numask = '027'\npids = 99\n");

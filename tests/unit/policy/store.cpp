@@ -72,6 +72,21 @@ TEST_CASE("the stock policy says what holds without it") {
   CHECK((*place.spec("default") == spec::Spec()));
 }
 
+TEST_CASE("a draft says which policies it is made of, the one that was asked for first") {
+  const Place place;
+  const std::string own = place.write("user/strict.toml", "extends = 'strict'\n");
+  const std::string file = place.write("project/ci.toml", "extends = 'strict'\n");
+  const std::vector<spec::PolicySource> wanted = {{.name = "ci", .file = file},
+                                                  {.name = "strict", .file = own},
+                                                  {.name = "strict", .file = {}},
+                                                  {.name = "default", .file = {}}};
+  spec::Draft draft;
+  const Result<policy::Policy> policy = load_policy(place.store(), "./ci.toml");
+  REQUIRE(policy);
+  REQUIRE(policy::apply_policy(draft, *policy));
+  CHECK((draft.policies == wanted));
+}
+
 TEST_CASE("every stock policy is good, for every variant") {
   const Place place;
   CHECK(policy::stock_policies().size() == 3);

@@ -69,9 +69,9 @@ TEST_CASE("result: the documented members, whatever the end") {
   const json full = json::parse(report::result_json(full_outcome()));
   const json bare = json::parse(report::result_json(failed));
   const std::vector<std::string> members = {
-      "clean",  "code",   "denials",    "denials_why", "error", "ev",
-      "id",     "labels", "limits_hit", "name",        "notes", "proof",
-      "reason", "signal", "started",    "unclean_why", "usage", "v"};
+      "clean",  "code",       "denials",     "denials_why", "error",  "ev",    "id",
+      "labels", "limits_hit", "name",        "notes",       "policy", "proof", "reason",
+      "signal", "started",    "unclean_why", "usage",       "v"};
   CHECK(keys(full) == members);
   CHECK(keys(bare) == members);
 
@@ -93,6 +93,12 @@ TEST_CASE("result: the documented members, whatever the end") {
   CHECK(full["notes"] ==
         json::array({{{"what", "pids"}, {"enforcement", "approximated"}, {"how", "x"}}}));
   CHECK(full["labels"] == json{{"job", "17"}});
+  CHECK(full["policy"].is_null());
+  const json named = json::parse(report::result_json(
+      full_outcome(),
+      report::Policies({{.name = "ci", .file = "/ci.toml"}, {.name = "default", .file = {}}})));
+  CHECK(named["policy"]["file"] == "/ci.toml");
+  CHECK(named["policy"]["extends"][0]["name"] == "default");
 
   CHECK(full["limits_hit"] == json::array({"memory"}));
   CHECK(bare["limits_hit"] == json::array());
