@@ -147,6 +147,13 @@ std::string Spawn::bytes() const {
   filled.path_offset = append_strings(out, candidates);
   filled.filter_count = static_cast<std::uint32_t>(filter.size());
   filled.filter_offset = append(out, filter.data(), filter.size());
+  std::vector<launch::SpawnFilter> table;
+  for (const std::vector<sock_filter>& program : stacked) {
+    table.push_back({.count = static_cast<std::uint32_t>(program.size()),
+                     .offset = append(out, program.data(), program.size())});
+  }
+  filled.stacked_count = static_cast<std::uint32_t>(table.size());
+  filled.stacked_offset = append(out, table.data(), table.size());
   filled.rlimit_count = static_cast<std::uint32_t>(rlimits.size());
   filled.rlimit_offset = append(out, rlimits.data(), rlimits.size());
   filled.chdir_offset = append(out, chdir.c_str(), chdir.size() + 1);

@@ -35,6 +35,7 @@ struct Spawn {
   std::vector<std::string> paths;  // empty: argv[0]
   std::string chdir = "/";
   std::vector<sock_filter> filter;
+  std::vector<std::vector<sock_filter>> stacked;
   std::vector<launch::SpawnRlimit> rlimits;
   SpawnHeader header;  // its flags, ids, umask, deadline; the rest is filled in
 

@@ -27,6 +27,7 @@ Spawn harmless() {
   request.env = {"A=1", "B=2"};
   request.paths = {"/nonexistent/program", "/nonexistent/other"};
   request.filter = {BPF_STMT(BPF_RET | BPF_K, 0x7fff0000)};
+  request.stacked = {request.filter, request.filter};
   request.rlimits = {{.resource = RLIMIT_STACK, .unused = 0, .soft = 1 << 20, .hard = 1 << 20}};
   return request;
 }
@@ -111,6 +112,12 @@ TEST_CASE("each field that is wrong is refused by its name") {
          h.filter_count = 0;
          h.flags = launch::kInitFilter;
        }},
+      {"stacked filter", [](SpawnHeader& h) { h.stacked_count = launch::kMostStacked + 1; }},
+      {"stacked filter", [](SpawnHeader& h) { h.stacked_count = 0xFFFFFFFF; }},
+      {"stacked filter", [](SpawnHeader& h) { h.stacked_offset = 0; }},  // the header itself
+      {"stacked filter", [](SpawnHeader& h) { h.stacked_offset += 4; }},
+      {"stacked filter", [](SpawnHeader& h) { h.stacked_offset = 0xFFFFFFF8; }},
+      {"stacked filter", [end](SpawnHeader& h) { h.stacked_offset = end / 8 * 8; }},
       {"rlimit", [](SpawnHeader& h) { h.rlimit_count = RLIM_NLIMITS + 1; }},
       {"rlimit", [](SpawnHeader& h) { h.rlimit_count = 16; }},  // past the end
       {"rlimit", [](SpawnHeader& h) { h.rlimit_offset = 0; }},
@@ -143,6 +150,36 @@ TEST_CASE("the limit of core dumps cannot be asked for: it would silently stay w
   request.rlimits.push_back({.resource = RLIMIT_CORE, .unused = 0, .soft = 0, .hard = 0});
   CHECK(wrong_field_of(request.bytes()) == "core limit");
   CHECK(refused_field(sealed_memfd(request.bytes())) == "core limit");
+}
+
+TEST_CASE("each stacked filter must have instructions, not too many, and lie inside") {
+  SpawnHeader header;
+  const std::string bytes = harmless().bytes();
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const auto end = static_cast<std::uint32_t>(bytes.size());
+  const launch::SpawnFilter wrong_ones[] = {
+      {.count = 0, .offset = header.filter_offset},
+      {.count = BPF_MAXINSNS + 1, .offset = header.filter_offset},
+      {.count = 0x20000001, .offset = header.filter_offset},  // × 8 wraps in 32 bits
+      {.count = 0xFFFFFFFF, .offset = header.filter_offset},
+      {.count = BPF_MAXINSNS, .offset = header.filter_offset},  // past the end
+      {.count = 1, .offset = 0},                                // the header itself
+      {.count = 1, .offset = sizeof header - 8},
+      {.count = 1, .offset = header.filter_offset + 4},
+      {.count = 1, .offset = (end + 7) / 8 * 8},
+      {.count = 1, .offset = 0xFFFFFFF8},
+  };
+  for (const launch::SpawnFilter& wrong : wrong_ones) {
+    for (std::uint32_t which = 0; which < header.stacked_count; ++which) {
+      CAPTURE(wrong.count);
+      CAPTURE(wrong.offset);
+      std::string edited = bytes;
+      std::memcpy(edited.data() + header.stacked_offset + which * sizeof wrong, &wrong,
+                  sizeof wrong);
+      CHECK(wrong_field_of(edited) == "stacked filter");
+      CHECK(refused_field(sealed_memfd(edited)) == "stacked filter");
+    }
+  }
 }
 
 TEST_CASE("each string must begin behind the header and end inside") {
@@ -273,6 +310,7 @@ TEST_CASE("random mutations of a request never hang init nor execute anything") 
                                   header.env_offset,
                                   header.path_offset,
                                   header.filter_offset,
+                                  header.stacked_offset,
                                   header.rlimit_offset};
   const auto mutate = [&] {
     std::string bytes = valid;
@@ -307,6 +345,13 @@ TEST_CASE("random mutations of a request never hang init nor execute anything") 
       check_strings(mutated.argc, mutated.argv_offset);
       check_strings(mutated.envc, mutated.env_offset);
       check_strings(mutated.pathc, mutated.path_offset);
+      for (std::uint32_t k = 0; k < mutated.stacked_count; ++k) {
+        launch::SpawnFilter filter;
+        REQUIRE(mutated.stacked_offset + sizeof filter * (k + 1) <= bytes.size());
+        std::memcpy(&filter, bytes.data() + mutated.stacked_offset + sizeof filter * k,
+                    sizeof filter);
+        REQUIRE(filter.offset + sizeof(sock_filter) * filter.count <= bytes.size());
+      }
     }
     CHECK(passed > 100);  // some are well-formed: the check does not refuse everything
   }

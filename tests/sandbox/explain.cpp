@@ -34,6 +34,10 @@ const std::vector<Kind>& kinds() {
       {"limits", {"--pids", "33", "--umask", "077", "--hostname", "elsewhere", "--env", "A=1"}},
       {"nesting", {"--unsafe-nesting"}},
       {"capabilities", {"--keep-caps"}},
+      {"policy default", {"--policy", "default"}},
+      {"policy strict", {"--policy", "strict"}},
+      {"policy build", {"--policy", "build"}},
+      {"resources", {"--rlimit", "nofile=64:128", "--rlimit", "stack=1M", "--rlimit", "cpu=60"}},
   };
   return all;
 }
@@ -59,7 +63,7 @@ json explained(const Run& work, const Words& options, const Words& task) {
 const std::string kLook =
     "cat /proc/self/mountinfo; echo ==; cat /proc/self/status; echo ==; cat /proc/self/limits;"
     "echo ==; tr '\\0' '\\n' < /proc/self/environ; echo ==; cat /proc/self/uid_map; echo ==;"
-    "pwd; hostname; umask; id -u";
+    "pwd; hostname; umask; id -u; stat -f -c '%b %S %c' /tmp";
 
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts(1);
@@ -132,17 +136,57 @@ void check_rights(const json& plan, const std::string& status, const std::string
   if (!told["outside"].is_null()) CHECK(told["outside"] == outside);
 }
 
+// How /proc/PID/limits calls them.
+const std::map<std::string, std::string> kLimitRows = {{"as", "Max address space"},
+                                                       {"core", "Max core file size"},
+                                                       {"cpu", "Max cpu time"},
+                                                       {"data", "Max data size"},
+                                                       {"fsize", "Max file size"},
+                                                       {"memlock", "Max locked memory"},
+                                                       {"msgqueue", "Max msgqueue size"},
+                                                       {"nofile", "Max open files"},
+                                                       {"nproc", "Max processes"},
+                                                       {"rttime", "Max realtime timeout"},
+                                                       {"sigpending", "Max pending signals"},
+                                                       {"stack", "Max stack size"}};
+
+std::uint64_t limit_value(const std::string& text) {
+  return text == "unlimited" ? UINT64_MAX : std::stoull(text);
+}
+
 void check_limits(const json& plan, const std::string& limits) {
   const json& told = plan["limits"]["rlimits"];
-  const auto line_of = [&](const std::string& words) {
+  CHECK(told.count("core") == 1);
+  CHECK(told.count("nproc") == 1);
+  for (const auto& row : told.items()) {
+    CAPTURE(row.key());
+    REQUIRE(kLimitRows.count(row.key()) == 1);
+    const std::string& words = kLimitRows.at(row.key());
+    bool found = false;
     for (const std::string& line : lines(limits)) {
-      if (line.rfind(words, 0) == 0) return line.substr(words.size());
+      if (line.rfind(words + "  ", 0) != 0) continue;
+      found = true;
+      std::istringstream rest(line.substr(words.size()));
+      std::string soft, hard;
+      rest >> soft >> hard;
+      CHECK(row.value()["soft"] == limit_value(soft));
+      CHECK(row.value()["hard"] == limit_value(hard));
     }
-    return std::string();
-  };
-  const auto soft_of = [](const std::string& line) { return std::stoull(line); };
-  CHECK(told["core"]["soft"] == soft_of(line_of("Max core file size")));
-  CHECK(told["nproc"]["soft"] == soft_of(line_of("Max processes")));
+    CHECK(found);
+  }
+}
+
+// /tmp is an overlay, whose size is that of the file system that its writes go to; a directory on
+// disk has another's.
+void check_layer(const json& plan, const json& result, const std::string& size) {
+  for (const json& note : result["notes"])
+    if (note["what"] == "layer") return;
+  std::istringstream words(size);
+  std::uint64_t blocks = 0, block = 0, inodes = 0;
+  words >> blocks >> block >> inodes;
+  const std::uint64_t wanted = plan["limits"]["layer_bytes"];
+  CHECK(blocks == wanted / block);
+  CHECK(plan["limits"]["layer_inodes"] == inodes);
 }
 
 void check_environment(const json& plan, const std::string& environ) {
@@ -185,11 +229,13 @@ TEST_CASE("what explain says of mounts, limits, rights and the environment is fo
     check_limits(plan, parts[2]);
     check_environment(plan, parts[3]);
     const std::vector<std::string> rest = lines(parts[5]);
-    REQUIRE(rest.size() == 4);
+    REQUIRE(rest.size() == 5);
     CHECK(plan["directory"] == rest[0]);
     CHECK(plan["hostname"] == rest[1]);
     CHECK(plan["umask"] == std::stoul(rest[2], nullptr, 8));
     CHECK(plan["user"]["uid"] == std::stoul(rest[3]));
+    check_layer(plan, ended.result, rest[4]);
+    CHECK(plan["policy"] == ended.result["policy"]);
     CHECK(plan["notes"] == ended.result["notes"]);
   }
 }
