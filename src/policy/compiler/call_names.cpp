@@ -3,12 +3,16 @@
 #include <linux/audit.h>
 #include <seccomp.h>
 
+#include <charconv>
 #include <cstdlib>
 
 #include "base/text.hpp"
 
 namespace mayfly::policy {
 namespace {
+
+using spec::Document;
+using spec::Node;
 
 struct Architecture {
   std::string_view name;
@@ -28,42 +32,50 @@ const Architecture* find_architecture(std::string_view name) {
 
 }  // namespace
 
-Result<CallNames> CallNames::make(std::string_view arch, const TomlFile& file) {
+std::optional<std::uint64_t> number_in(const Node& node, std::uint64_t most) {
+  std::uint64_t number = 0;
+  const char* end = node.text.data() + node.text.size();
+  const auto read = std::from_chars(node.text.data(), end, number);
+  const bool is_number = node.kind == Node::Kind::Integer && read.ec == std::errc() &&
+                         read.ptr == end && number <= most;
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+Result<CallNames> CallNames::make(std::string_view arch, const Document& file) {
   const Architecture* known = find_architecture(arch);
   if (known == nullptr)
     return usage_error("unknown architecture " + shown(arch), "known: x86_64, aarch64");
   CallNames names;
   names.audit_arch_ = known->audit;
-  const toml::table& numbers = *TRY(file.table(file.root(), "numbers"));
-  for (const auto& [name, value] : numbers)
-    TRY(names.add(arch, file, name, value));
+  const Node& numbers = *TRY(file.get(file.root, "numbers", Node::Kind::Table));
+  for (const spec::Member& member : numbers.members)
+    TRY(names.add(arch, file, member));
   return names;
 }
 
-Result<void> CallNames::add(std::string_view arch, const TomlFile& file, const toml::key& name,
-                            const toml::node& value) {
-  const toml::node* here = &value;
-  if (const toml::table* each = value.as_table()) {
-    TRY(file.only(*each, {"x86_64", "aarch64"}));
-    here = each->get(arch);
+Result<void> CallNames::add(std::string_view arch, const Document& file,
+                            const spec::Member& member) {
+  const Node* here = &member.value;
+  if (here->kind == Node::Kind::Table) {
+    TRY(file.only(*here, {"x86_64", "aarch64"}));
+    here = here->find(arch);
   }
   std::optional<std::uint32_t> number;
   if (here != nullptr) {
-    const std::optional<std::int64_t> given = here->value_exact<std::int64_t>();
-    if (!given || *given < 0 || *given > 0xFFFF)
-      return file.error(*here, "the number of a system call must be here, 0 to 65535");
+    const std::optional<std::uint64_t> given = number_in(*here, 0xFFFF);
+    if (!given) return file.error(here->at, "the number of a system call must be here, 0 to 65535");
     number = static_cast<std::uint32_t>(*given);
-    const int known = seccomp_syscall_resolve_name_arch(audit_arch_, name.str().data());
+    const int known = seccomp_syscall_resolve_name_arch(audit_arch_, member.key.c_str());
     if (known >= 0 && static_cast<std::uint32_t>(known) != *number)
-      return file.error(*here, shown(name.str()) + " is call " + std::to_string(known) + " on " +
-                                   std::string(arch));
+      return file.error(here->at, shown(member.key) + " is call " + std::to_string(known) + " on " +
+                                      std::string(arch));
   }
-  added_.emplace(name.str(), number);
+  added_.emplace(member.key, number);
   return {};
 }
 
-Result<std::optional<std::uint32_t>> CallNames::number(const TomlFile& file,
-                                                       const Word& name) const {
+Result<std::optional<std::uint32_t>> CallNames::number(const Document& file,
+                                                       const Node& name) const {
   const auto added = added_.find(name.text);
   if (added != added_.end()) return added->second;
   const int known = seccomp_syscall_resolve_name_arch(audit_arch_, name.text.c_str());

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
@@ -14,7 +16,11 @@
 namespace mayfly::policy {
 namespace {
 
-Result<std::uint32_t> verdict_of(const TomlFile& file, const Word& answer) {
+using spec::Document;
+using spec::Node;
+using Kind = Node::Kind;
+
+Result<std::uint32_t> verdict_of(const Document& file, const Node& answer) {
   if (answer.text == "success") return SECCOMP_RET_ERRNO | 0u;
   constexpr int kMostErrno = 133;
   for (int number = 1; number <= kMostErrno; ++number) {
@@ -28,79 +34,77 @@ Result<std::uint32_t> verdict_of(const TomlFile& file, const Word& answer) {
 
 class CatalogueReader {
  public:
-  CatalogueReader(const TomlFile& file, CallNames names) : file_(file), names_(std::move(names)) {}
+  CatalogueReader(const Document& file, CallNames names) : file_(file), names_(std::move(names)) {}
 
   Result<Catalogue> read() {
-    TRY(file_.only(file_.root(), {"numbers", "constants", "init", "group"}));
-    const toml::table& constants = *TRY(file_.table(file_.root(), "constants"));
-    for (const auto& [name, value] : constants)
-      constants_[std::string(name.str())] = TRY(integer(value));
+    TRY(file_.only(file_.root, {"numbers", "constants", "init", "group"}));
+    const Node& constants = *TRY(file_.get(file_.root, "constants", Kind::Table));
+    for (const spec::Member& constant : constants.members)
+      constants_[constant.key] = TRY(integer(constant.value));
     Catalogue catalogue;
     catalogue.audit_arch = names_.audit_arch();
     catalogue.call_names = names_.all();
-    const auto groups = TRY(file_.tables(file_.root(), "group"));
-    for (const toml::table* table : groups)
+    const std::vector<const Node*> groups = TRY(file_.items(file_.root, "group", Kind::Table));
+    for (const Node* table : groups)
       catalogue.groups.push_back(TRY(group(*table)));
-    for (const Word& call : case_calls_)
-      if (!group_of_call_.contains(call.text))
-        return file_.error(call.at, "no group holds the call " + shown(call.text) +
-                                        ", so a case for it has no effect");
+    for (const Node* call : case_calls_)
+      if (!group_of_call_.contains(call->text))
+        return file_.error(call->at, "no group holds the call " + shown(call->text) +
+                                         ", so a case for it has no effect");
     catalogue.init = TRY(init());
     return catalogue;
   }
 
  private:
-  Result<Group> group(const toml::table& table) {
+  Result<Group> group(const Node& table) {
     TRY(file_.only(table, {"name", "reason", "answer", "calls", "cases"}));
-    const Word name = TRY(file_.word(table, "name"));
-    if (!group_names_.emplace(name.text, name.at).second)
+    const Node& name = *TRY(file_.get(table, "name", Kind::Text));
+    if (!group_names_.insert(name.text).second)
       return file_.error(name.at, "there is a group " + shown(name.text) + " already");
-    const Word reason = TRY(file_.word(table, "reason"));
+    const Node& reason = *TRY(file_.get(table, "reason", Kind::Text));
     Group group{.name = name.text,
                 .reason = reason.text,
-                .answer = TRY(answer(table, "EPERM")),
+                .answer = TRY(answer(table, SECCOMP_RET_ERRNO | EPERM)),
                 .calls = {},
                 .cases = {}};
-    const auto calls = TRY(file_.words(table, "calls"));
-    for (const Word& call : calls) {
-      const auto [known, added] = group_of_call_.emplace(call.text, name.text);
+    const std::vector<const Node*> calls = TRY(file_.items(table, "calls", Kind::Text));
+    for (const Node* call : calls) {
+      const auto [known, added] = group_of_call_.emplace(call->text, name.text);
       if (!added)
-        return file_.error(call.at, "the call " + shown(call.text) + " is in group " +
-                                        shown(known->second) + " already");
-      if (const auto number = TRY(names_.number(file_, call))) group.calls.push_back(*number);
+        return file_.error(call->at, "the call " + shown(call->text) + " is in group " +
+                                         shown(known->second) + " already");
+      if (const auto number = TRY(names_.number(file_, *call))) group.calls.push_back(*number);
     }
-    if (!table.contains("cases")) return group;
-    const auto cases = TRY(file_.tables(table, "cases"));
-    for (const toml::table* one : cases)
+    const std::vector<const Node*> cases = TRY(file_.items(table, "cases", Kind::Table));
+    for (const Node* one : cases)
       TRY(add_case(*one, group));
     return group;
   }
 
-  Result<std::uint32_t> answer(const toml::table& table, const char* if_none) {
-    if (!table.contains("answer")) return verdict_of(file_, {.text = if_none, .at = {}});
-    const Word answer = TRY(file_.word(table, "answer"));
-    return verdict_of(file_, answer);
+  Result<std::uint32_t> answer(const Node& table, std::uint32_t if_none) {
+    const Node* answer = TRY(file_.get_if(table, "answer", Kind::Text));
+    if (answer == nullptr) return if_none;
+    return verdict_of(file_, *answer);
   }
 
-  Result<void> add_case(const toml::table& table, Group& group) {
+  Result<void> add_case(const Node& table, Group& group) {
     TRY(file_.only(table, {"calls", "when", "answer"}));
-    Case what{.when = {}, .verdict = group.answer};
-    if (table.contains("answer")) what.verdict = TRY(answer(table, ""));
-    const auto conditions = TRY(file_.tables(table, "when"));
-    for (const toml::table* one : conditions)
+    Case what{.when = {}, .verdict = TRY(answer(table, group.answer))};
+    const std::vector<const Node*> conditions = TRY(file_.items(table, "when", Kind::Table));
+    for (const Node* one : conditions)
       what.when.push_back(TRY(condition(*one)));
-    const auto calls = TRY(file_.words(table, "calls"));
+    const std::vector<const Node*> calls = TRY(file_.items(table, "calls", Kind::Text));
     if (what.when.empty() || calls.empty())
-      return file_.error(table, "a case needs a call and a condition");
-    for (const Word& call : calls) {
+      return file_.error(table.at, "a case needs a call and a condition");
+    for (const Node* call : calls) {
       case_calls_.push_back(call);
-      if (const auto number = TRY(names_.number(file_, call)))
+      if (const auto number = TRY(names_.number(file_, *call)))
         group.cases.push_back({.number = *number, .what = what});
     }
     return {};
   }
 
-  Result<Condition> condition(const toml::table& table) {
+  Result<Condition> condition(const Node& table) {
     static constexpr std::pair<std::string_view, Test> kTests[] = {
         {"is", Test::Is},
         {"is_not", Test::IsNot},
@@ -108,40 +112,39 @@ class CatalogueReader {
         {"has_beyond", Test::HasBeyond},
     };
     TRY(file_.only(table, {"arg", "is", "is_not", "has", "has_beyond", "null"}));
-    if (table.size() != 2 || !table.contains("arg"))
-      return file_.error(table, "a condition is an arg and one test");
-    const std::uint64_t argument = TRY(integer(*table.get("arg")));
-    if (argument > 5) return file_.error(*table.get("arg"), "arguments are counted from 0 to 5");
+    const Node* arg = table.find("arg");
+    if (table.members.size() != 2 || arg == nullptr)
+      return file_.error(table.at, "a condition is an arg and one test");
+    const std::uint64_t argument = TRY(integer(*arg));
+    if (argument > 5) return file_.error(arg->at, "arguments are counted from 0 to 5");
     Condition condition{.argument = static_cast<unsigned>(argument), .test = {}, .values = {}};
-    if (const toml::node* null = table.get("null")) {
-      const std::optional<bool> wanted = null->value_exact<bool>();
-      if (!wanted) return file_.error(*null, "null must be true or false");
-      condition.test = *wanted ? Test::Null : Test::NotNull;
+    if (const Node* null = TRY(file_.get_if(table, "null", Kind::Boolean))) {
+      condition.test = null->text == "true" ? Test::Null : Test::NotNull;
       return condition;
     }
     for (const auto& [key, test] : kTests) {
-      if (!table.contains(key)) continue;
+      const Node* values = TRY(file_.get_if(table, key, Kind::Array));
+      if (values == nullptr) continue;
       condition.test = test;
-      const toml::array& values = *TRY(file_.array(table, key));
-      for (const toml::node& node : values)
+      for (const Node& node : values->items)
         condition.values.push_back(static_cast<std::uint32_t>(TRY(value(node))));
-      if (condition.values.empty()) return file_.error(table, "a test needs a value");
+      if (condition.values.empty()) return file_.error(table.at, "a test needs a value");
     }
     return condition;
   }
 
   Result<std::vector<InitCall>> init() {
     std::vector<InitCall> calls;
-    const toml::table& table = *TRY(file_.table(file_.root(), "init"));
+    const Node& table = *TRY(file_.get(file_.root, "init", Kind::Table));
     TRY(file_.only(table, {"calls"}));
-    const toml::array& nodes = *TRY(file_.array(table, "calls"));
-    for (const toml::node& node : nodes) {
-      InitCall call{};
-      const toml::table* with_arguments = node.as_table();
-      call.name =
-          TRY(with_arguments != nullptr ? file_.word(*with_arguments, "call") : file_.word(node));
-      if (with_arguments != nullptr) TRY(arguments(*with_arguments, call.call));
-      const auto number = TRY(names_.number(file_, call.name));
+    for (const Node& node : TRY(file_.get(table, "calls", Kind::Array))->items) {
+      const bool has_arguments = node.kind == Kind::Table;
+      if (!has_arguments && node.kind != Kind::Text)
+        return file_.error(node.at, "a call must be here, and it is " + kind_of(node));
+      const Node& name = has_arguments ? *TRY(file_.get(node, "call", Kind::Text)) : node;
+      InitCall call{.name = name.text, .at = name.at, .call = {}};
+      if (has_arguments) TRY(arguments(node, call.call));
+      const auto number = TRY(names_.number(file_, name));
       if (!number) continue;
       call.call.number = *number;
       calls.push_back(std::move(call));
@@ -149,51 +152,45 @@ class CatalogueReader {
     return calls;
   }
 
-  Result<void> arguments(const toml::table& table, SystemCall& call) {
+  Result<void> arguments(const Node& table, SystemCall& call) {
     TRY(file_.only(table, {"call", "args"}));
     std::size_t next = 0;
-    const toml::array& nodes = *TRY(file_.array(table, "args"));
-    for (const toml::node& node : nodes) {
-      if (next == call.args.size()) return file_.error(node, "a call has at most 6 arguments");
+    for (const Node& node : TRY(file_.get(table, "args", Kind::Array))->items) {
+      if (next == call.args.size()) return file_.error(node.at, "a call has at most 6 arguments");
       std::uint64_t& argument = call.args[next++];
-      if (const toml::array* flags = node.as_array()) {
-        for (const toml::node& flag : *flags)
-          argument |= TRY(value(flag));
-      } else {
-        argument = TRY(value(node));
-      }
+      if (node.kind != Kind::Array) argument = TRY(value(node));
+      for (const Node& flag : node.items)
+        argument |= TRY(value(flag));
     }
     return {};
   }
 
   // A constant's name, or a number.
-  Result<std::uint64_t> value(const toml::node& node) {
-    if (!node.is_string()) return integer(node);
-    const Word name = TRY(file_.word(node));
-    const auto known = constants_.find(name.text);
+  Result<std::uint64_t> value(const Node& node) {
+    if (node.kind != Kind::Text) return integer(node);
+    const auto known = constants_.find(node.text);
     if (known == constants_.end())
-      return file_.error(node, "unknown constant " + shown(name.text) + "; see [constants]");
+      return file_.error(node.at, "unknown constant " + shown(node.text) + "; see [constants]");
     return known->second;
   }
 
-  Result<std::uint64_t> integer(const toml::node& node) {
-    const std::optional<std::int64_t> number = node.value_exact<std::int64_t>();
-    if (!number || *number < 0 || *number > UINT32_MAX)
-      return file_.error(node, "an integer of 32 bits must be here, 0 to 0xFFFFFFFF");
-    return static_cast<std::uint64_t>(*number);
+  Result<std::uint64_t> integer(const Node& node) {
+    const std::optional<std::uint64_t> number = number_in(node, UINT32_MAX);
+    if (!number) return file_.error(node.at, "an integer of 32 bits must be here, 0 to 0xFFFFFFFF");
+    return *number;
   }
 
-  const TomlFile& file_;
+  const Document& file_;
   const CallNames names_;
   std::map<std::string, std::uint64_t> constants_;
-  std::map<std::string, toml::source_position> group_names_;
+  std::set<std::string> group_names_;
   std::map<std::string, std::string> group_of_call_;
-  std::vector<Word> case_calls_;
+  std::vector<const Node*> case_calls_;
 };
 
 }  // namespace
 
-Result<Catalogue> read_catalogue(const TomlFile& file, std::string_view arch) {
+Result<Catalogue> read_catalogue(const Document& file, std::string_view arch) {
   CallNames names = TRY(CallNames::make(arch, file));
   return CatalogueReader(file, std::move(names)).read();
 }

@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "policy/compiler/toml_file.hpp"
 #include "policy/groups.hpp"
 #include "policy/stock.hpp"
+#include "spec/document.hpp"
 
 namespace mayfly::policy {
 
 struct InitCall {
-  Word name;
+  std::string name;
+  spec::Position at;
   SystemCall call;
 };
 
@@ -26,6 +27,6 @@ struct Catalogue {
   std::vector<InitCall> init;
 };
 
-[[nodiscard]] Result<Catalogue> read_catalogue(const TomlFile& file, std::string_view arch);
+[[nodiscard]] Result<Catalogue> read_catalogue(const spec::Document& file, std::string_view arch);
 
 }  // namespace mayfly::policy

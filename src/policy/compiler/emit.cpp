@@ -110,7 +110,7 @@ std::string init_calls_of(const Catalogue& catalogue) {
         static_cast<unsigned long long>(args[1]), static_cast<unsigned long long>(args[2]),
         static_cast<unsigned long long>(args[3]), static_cast<unsigned long long>(args[4]),
         static_cast<unsigned long long>(args[5]));
-    text += line + init.name.text + "\n";
+    text += line + init.name + "\n";
   }
   return text + "};\n";
 }

@@ -29,7 +29,8 @@ Result<void> compile_all(const std::vector<std::string>& arguments) {
   if (arguments.size() < 4)
     return usage_error(
         "usage: mayfly-policy-compiler ARCH OUTPUT.cpp SYSCALLS.toml BASE.toml [POLICY.toml…]");
-  const TomlFile syscalls = TRY(TomlFile::read(arguments[2]));
+  const std::string text = TRY(read_text(arguments[2]));
+  const spec::Document syscalls = TRY(spec::parse_toml(arguments[2], text));
   const Catalogue catalogue = TRY(read_catalogue(syscalls, arguments[0]));
   const std::vector<StockFile> policies =
       TRY(read_policies({arguments.begin() + 3, arguments.end()}, syscalls, catalogue));

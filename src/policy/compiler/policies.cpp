@@ -16,23 +16,13 @@
 namespace mayfly::policy {
 namespace {
 
-Result<std::string> read_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "r");
-  if (file == nullptr) return usage_error(path + ": it cannot be opened");
-  std::string text;
-  for (int c = 0; (c = std::fgetc(file)) != EOF;)
-    text += static_cast<char>(c);
-  std::fclose(file);
-  return text;
-}
-
 std::string stem(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   return name.substr(0, name.rfind('.'));
 }
 
 // init loads the filter before it does its work.
-Result<void> check_init(const TomlFile& syscalls, const Catalogue& catalogue,
+Result<void> check_init(const spec::Document& syscalls, const Catalogue& catalogue,
                         const std::string& policy, const std::vector<sock_filter>& code) {
   for (const InitCall& init : catalogue.init) {
     seccomp_data data{};
@@ -43,16 +33,16 @@ Result<void> check_init(const TomlFile& syscalls, const Catalogue& catalogue,
     const auto verdict = run(code, data);
     if (!verdict) return internal_error(policy + ": the filter's program is not well formed");
     if (*verdict != SECCOMP_RET_ALLOW)
-      return syscalls.error(
-          init.name.at, "init needs " + init.name.text + ", and " + policy + " answers it with " +
-                            errno_name(static_cast<int>(*verdict & SECCOMP_RET_DATA)));
+      return syscalls.error(init.at, "init needs " + init.name + ", and " + policy +
+                                         " answers it with " +
+                                         errno_name(static_cast<int>(*verdict & SECCOMP_RET_DATA)));
   }
   return {};
 }
 
 class PoliciesReader {
  public:
-  PoliciesReader(const TomlFile& syscalls, const Catalogue& catalogue)
+  PoliciesReader(const spec::Document& syscalls, const Catalogue& catalogue)
       : syscalls_(syscalls), catalogue_(catalogue) {}
 
   Result<std::vector<StockFile>> read(const std::vector<std::string>& paths) {
@@ -63,7 +53,7 @@ class PoliciesReader {
 
  private:
   Result<void> read_one(const std::string& path) {
-    StockFile file{.name = stem(path), .text = TRY(read_file(path))};
+    StockFile file{.name = stem(path), .text = TRY(read_text(path))};
     const spec::Document document = TRY(spec::parse_toml(path, file.text));
     TRY(take_base(document, file));
     TRY(take_values(document, file));
@@ -153,15 +143,26 @@ class PoliciesReader {
     return check_init(syscalls_, catalogue_, path, code);
   }
 
-  const TomlFile& syscalls_;
+  const spec::Document& syscalls_;
   const Catalogue& catalogue_;
   std::vector<StockFile> files_;
 };
 
 }  // namespace
 
+Result<std::string> read_text(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "r");
+  if (file == nullptr) return usage_error(path + ": it cannot be opened");
+  std::string text;
+  for (int c = 0; (c = std::fgetc(file)) != EOF;)
+    text += static_cast<char>(c);
+  std::fclose(file);
+  return text;
+}
+
 Result<std::vector<StockFile>> read_policies(const std::vector<std::string>& paths,
-                                             const TomlFile& syscalls, const Catalogue& catalogue) {
+                                             const spec::Document& syscalls,
+                                             const Catalogue& catalogue) {
   return PoliciesReader(syscalls, catalogue).read(paths);
 }
 

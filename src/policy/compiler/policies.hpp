@@ -9,12 +9,14 @@
 
 #include "base/result.hpp"
 #include "policy/compiler/catalogue.hpp"
-#include "policy/compiler/toml_file.hpp"
 #include "policy/stock.hpp"
 #include "spec/reader.hpp"
 #include "spec/spec.hpp"
 
 namespace mayfly::policy {
+
+// A file, whole.
+[[nodiscard]] Result<std::string> read_text(const std::string& path);
 
 struct StockFile {
   std::string name;     // of the file, without .toml
@@ -27,7 +29,7 @@ struct StockFile {
 
 // In the order of `paths`; the first is the base.
 [[nodiscard]] Result<std::vector<StockFile>> read_policies(const std::vector<std::string>& paths,
-                                                           const TomlFile& syscalls,
+                                                           const spec::Document& syscalls,
                                                            const Catalogue& catalogue);
 
 }  // namespace mayfly::policy
