@@ -31,14 +31,17 @@ bool others_can_write(const struct stat& status, uid_t uid) {
   return (status.st_mode & (uid == 0 ? S_IWGRP | S_IWOTH : S_IWOTH)) != 0;
 }
 
+bool is_own(const struct stat& status, uid_t uid) {
+  return status.st_uid == 0 || status.st_uid == uid;
+}
+
 Result<void> check_trust(const std::string& path, const struct stat& status, uid_t uid,
                          Trust trust) {
   if (others_can_write(status, uid)) {
     return refused(path, uid == 0 ? "others than its owner can write it" : "everybody can write it",
                    "chmod go-w " + shown(path) + ", after a look at what is in it");
   }
-  const bool is_own = status.st_uid == 0 || status.st_uid == uid;
-  if (trust == Trust::Found && !is_own) {
+  if (trust == Trust::Found && !is_own(status, uid)) {
     return refused(path,
                    "it was found by its name and belongs to user " + std::to_string(status.st_uid),
                    "name it as a file, with its directory, if it is meant");
@@ -50,6 +53,12 @@ Result<void> check_trust(const std::string& path, const struct stat& status, uid
   if (others_can_write(around, uid) && !sticky) {
     return refused(path, "others can replace it, since they can write its directory",
                    "chmod go-w " + shown(directory) + ", or move the policy elsewhere");
+  }
+  if (trust == Trust::Found && !is_own(around, uid)) {
+    return refused(path,
+                   "it was found by its name and its directory belongs to user " +
+                       std::to_string(around.st_uid) + ", who can replace it",
+                   "name it as a file, with its directory, if it is meant");
   }
   return {};
 }

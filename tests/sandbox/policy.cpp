@@ -1,6 +1,8 @@
 // --policy, groups of system calls and foreign seccomp profiles, from the command line.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -72,6 +74,34 @@ TEST_CASE("the command line beats the spec, which beats the policy") {
   const Finished finished = command.run();
   CAPTURE(finished.err);
   CHECK(finished.out == "s\n0000\n99\n");
+}
+
+TEST_CASE("a policy of one's own is found by its name, unless others could have written it") {
+  const TempDir config;
+  const std::string file = config.file("mayfly/policies/mine.toml", "hostname = 'of-mine'\n");
+  const auto found = [&](mode_t mode) {
+    REQUIRE(::chmod(file.c_str(), mode) == 0);
+    const Run work({"--policy", "mine"}, {"hostname"});
+    Command command = work.command;
+    command.env("XDG_CONFIG_HOME", config.path());
+    return work.end(command.start());
+  };
+  const auto is_refused = [](const Ended& ended) {
+    return ended.code == 125 && ended.out.empty() && ended.result["started"] == false &&
+           contains(ended.err, "trust the policy") && contains(ended.err, "hint: chmod go-w");
+  };
+  const Ended own = found(0644);
+  CAPTURE(own.err);
+  CHECK(own.out == "of-mine\n");
+  // An ordinary user's group is mostly the user.
+  CHECK((is_root() ? is_refused(found(0664)) : found(0664).out == "of-mine\n"));
+  CHECK(is_refused(found(0646)));
+  if (!is_root()) return;
+  REQUIRE(::chmod(file.c_str(), 0644) == 0);
+  REQUIRE(::chown(file.c_str(), 61234, 0) == 0);
+  const Ended foreign = found(0644);
+  CHECK(foreign.code == 125);
+  CHECK(contains(foreign.err, "belongs to user 61234"));
 }
 
 TEST_CASE("groups are denied and allowed one by one, also those that init needs") {

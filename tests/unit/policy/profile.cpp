@@ -2,6 +2,7 @@
 #include "policy/profile.hpp"
 
 #include <doctest/doctest.h>
+#include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -135,6 +136,23 @@ TEST_CASE("what is no profile is refused with its place") {
       {R"({"defaultAction": "SCMP_ACT_ALLOW", "sysclls": []})",
        "read p.json:1:37: unknown key sysclls"},
       {R"({"defaultAction": "SCMP_ACT_ALLOW", "architectures": ["SCMP_ARCH_S390X"]})", nullptr},
+      {R"({"defaultAction": "SCMP_ACT_ALLOW", "archMap": [{"architecture": "SCMP_ARCH_S390X"}]})",
+       nullptr},
+      {R"({"defaultAction": "SCMP_ACT_ALLOW", "archMap": [{"architectur": "SCMP_ARCH_S390X"}]})",
+       "read p.json:1:50: unknown key architectur"},
+      {R"({"defaultAction": "SCMP_ACT_ALLOW", "listenerPath": "/run/seccomp.sock"})",
+       "read p.json:1:53: a profile cannot bring a listener of its own"},
+      {rule(R"("action": "SCMP_ACT_DENY")"), "read p.json:1:87: unknown action SCMP_ACT_DENY"},
+      {rule(R"("action": "SCMP_ACT_ERRNO", "errno": "EMOOD")"),
+       "read p.json:1:114: unknown errno EMOOD"},
+      {rule(R"("action": "SCMP_ACT_ERRNO", "errnoRet": 4096)"),
+       "read p.json:1:117: a whole number from 0 to 4095 must be here"},
+      {rule(R"("action": "SCMP_ACT_LOG", "arg": [])"), "read p.json:1:103: unknown key arg"},
+      {rule(R"("action": "SCMP_ACT_LOG", "includes": {"cap": ["CAP_BPF"]})"),
+       "read p.json:1:116: unknown key cap"},
+      {rule(R"("action": "SCMP_ACT_LOG", "args": [{"index": 0, "value": 1, "valu2": 1, )"
+            R"("op": "SCMP_CMP_EQ"}])"),
+       "read p.json:1:137: unknown key valu2"},
       {R"({"defaultAction": "SCMP_ACT_ERRNO", "syscalls": []})",
        "use the seccomp profile p.json: it refuses execve, so that no command could run"},
       {rule(R"("action": "SCMP_ACT_LOG", "args": [{"index": 6, "value": 0, "op": "SCMP_CMP_EQ"}])"),
@@ -152,4 +170,28 @@ TEST_CASE("what is no profile is refused with its place") {
     if (each.message != nullptr) CHECK(program.error().action == each.message);
   }
   CHECK(compile(R"({"defaultAction": "SCMP_ACT_ALLOW", "architectures": [")" + kArch + "\"]}"));
+}
+
+TEST_CASE("calls of other architectures kill, whatever the profile says of its own") {
+  const auto program = compile(rule(R"("action": "SCMP_ACT_LOG")"));
+  REQUIRE(program);
+  seccomp_data foreign = {};
+  foreign.nr = __NR_getpid;
+  foreign.arch = AUDIT_ARCH_S390X;
+  CHECK(policy::run(program->code, foreign) == SECCOMP_RET_KILL_PROCESS);
+}
+
+TEST_CASE("conditions on one argument are alternatives, those on two must both hold") {
+  const auto program = [](const std::string& second) {
+    return compile(rule(R"("action": "SCMP_ACT_ERRNO", "args": [)"
+                        R"({"index": 0, "value": 1, "op": "SCMP_CMP_EQ"}, {"index": )" +
+                        second + R"(, "value": 2, "op": "SCMP_CMP_EQ"}])"));
+  };
+  const auto alternatives = program("0"), both = program("1");
+  REQUIRE(alternatives);
+  REQUIRE(both);
+  CHECK(answer(*alternatives, __NR_personality, 1) == refuse(EPERM));
+  CHECK(answer(*alternatives, __NR_personality, 2) == refuse(EPERM));
+  CHECK(answer(*alternatives, __NR_personality, 3) == SECCOMP_RET_ALLOW);
+  CHECK(answer(*both, __NR_personality, 1) == SECCOMP_RET_ALLOW);
 }

@@ -44,8 +44,9 @@ class Place {
   [[nodiscard]] policy::Store store() const {
     return {.working_dir = root_ + "/project",
             .directories = {root_ + "/user", root_ + "/etc"},
-            .uid = ::geteuid()};
+            .uid = uid};
   }
+  uid_t uid = ::geteuid();  // who asks, as far as the store knows
   [[nodiscard]] Result<spec::Spec> spec(const std::string& name) const {
     spec::Draft draft;
     const policy::Policy policy = TRY(load_policy(store(), name));
@@ -180,6 +181,44 @@ TEST_CASE("what others could have written is refused") {
   CHECK(place.spec(place / "user/a.toml"));  // by its path it is what root says it is
 }
 
+TEST_CASE("who may write a policy: to root nobody else, to others their group") {
+  Place place;
+  const auto is_trusted = [&](uid_t uid, const char* directory, mode_t file, mode_t around) {
+    place.uid = uid;
+    place.write(std::string(directory) + "/a.toml", "pids = 1\n", file);
+    REQUIRE(::chmod((place / directory).c_str(), around) == 0);
+    const bool trusted = place.spec("a").operator bool();
+    CHECK(trusted == place.spec(place / directory + "/a.toml").operator bool());
+    return trusted;
+  };
+  for (const uid_t uid : {uid_t{0}, ::geteuid() != 0 ? ::geteuid() : 1234}) {
+    CAPTURE(uid);
+    const bool by_root = uid == 0;
+    if (by_root && ::geteuid() != 0) continue;  // the file belongs to an ordinary user
+    CHECK(is_trusted(uid, "user", 0644, 0755));
+    CHECK(is_trusted(uid, "user", 0664, 0755) == !by_root);
+    CHECK_FALSE(is_trusted(uid, "user", 0646, 0755));
+    CHECK(is_trusted(uid, "user", 0644, 0775) == !by_root);
+    CHECK_FALSE(is_trusted(uid, "user", 0644, 0757));
+  }
+}
+
+TEST_CASE("who owns the directory of a policy could replace it") {
+  if (::geteuid() != 0) return;
+  Place place;
+  place.write("user/a.toml", "pids = 1\n");
+  REQUIRE(::chown((place / "user").c_str(), 1234, 0) == 0);
+  for (const uid_t uid : {0, 1000}) {
+    place.uid = uid;
+    CHECK(place.complaint("a") ==
+          "cannot trust the policy ROOT/user/a.toml: it was found by its name and its directory "
+          "belongs to user 1234, who can replace it");
+    CHECK(place.spec(place / "user/a.toml"));  // by its path it is what its user says it is
+  }
+  place.uid = 1234;
+  CHECK(place.spec("a"));
+}
+
 TEST_CASE("what is no policy is refused") {
   const Place place;
   std::filesystem::create_directory(place / "user/dir.toml");
@@ -194,6 +233,14 @@ TEST_CASE("what is no policy is refused") {
   place.write("user/fd.toml", "status-fd = 3\n");
   CHECK(place.complaint("fd") ==
         "cannot read ROOT/user/fd.toml:1:1: status-fd has no place in a policy");
+  place.write("user/base.toml", "extends = 5\n");
+  CHECK(place.complaint("base") ==
+        "cannot read ROOT/user/base.toml:1:11: extends must be a string and is an integer");
+  place.write("user/list.toml", "extends = ['default']\n");
+  CHECK(place.complaint("list") ==
+        "cannot read ROOT/user/list.toml:1:11: extends must be a string and is an array");
+  place.write("user/double.toml", "pids = 1\nttl = 5\npids = 1\n");
+  CHECK(place.complaint("double").find("ROOT/user/double.toml:3:") != std::string::npos);
   place.write("user/group.toml", "[syscalls]\ndeny = ['debuging']\n");
   CHECK(place.complaint("group") ==
         "cannot read ROOT/user/group.toml:2:9: unknown group of system calls debuging");
