@@ -139,7 +139,10 @@ void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& pla
   if (spec.max_output) row(text, "output", spec::format_size(*spec.max_output) + " at most");
   row(text, "layer",
       spec::format_size(plan.layer_bytes) + " and " + std::to_string(plan.layer_inodes) +
-          " files at most, gone at the end");
+          " files at most, " +
+          (plan.layer == spec::LayerKind::Disk ? "on disk in " + shown(plan.layer_parent) + ", "
+                                               : std::string()) +
+          "gone at the end");
   const auto number = [](std::uint64_t value) {
     return value == RLIM_INFINITY ? std::string("unlimited") : std::to_string(value);
   };
@@ -162,7 +165,7 @@ std::string explanation_text(const spec::Draft& request, const plan::Plan& plan)
   if (plan.program_paths.size() > 1) {
     row(text, "", "the first that is there: " + joined(plan.program_paths, " "));
   }
-  row(text, "directory", shown(plan.chdir));
+  row(text, "directory", shown(plan.chdir) + ", umask " + spec::format_mode(plan.umask));
   add_ids(text, plan.ids);
   row(text, "environment", joined(environment_names(plan), " "));
   row(text, "terminal", plan.terminal ? "one of the sandbox's own" : "none");

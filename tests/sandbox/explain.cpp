@@ -277,6 +277,80 @@ TEST_CASE("explain refuses what run refuses, in the same words") {
   both({});
 }
 
+namespace {
+
+// Every limit with a value that no other has.
+const Words kEachLimit = {"--ttl",        "61s", "--ttl-max",      "62s",
+                          "--idle",       "63s", "--cpu-time",     "64s",
+                          "--grace",      "3s",  "--max-output",   "65K",
+                          "--layer-size", "66M", "--layer-inodes", "6700",
+                          "--pids",       "68",  "--rlimit",       "nofile=69:70"};
+
+}  // namespace
+
+TEST_CASE("explain tells each limit that was asked for, and where each tree comes from") {
+  const Run work({}, {});
+  Words options = kEachLimit;
+  options.insert(options.end(), {"--ro", "/usr/share:/shared", "--tmpfs", "/scratch:size=1M"});
+  const json plan = explained(work, options, {"true"});
+  const json& limits = plan["limits"];
+  CHECK(limits["ttl_ns"] == 61'000'000'000);
+  CHECK(limits["ttl_max_ns"] == 62'000'000'000);
+  CHECK(limits["idle_ns"] == 63'000'000'000);
+  CHECK(limits["cpu_time_ns"] == 64'000'000'000);
+  CHECK(limits["grace_ns"] == 3'000'000'000);
+  CHECK(limits["max_output_bytes"] == 65 << 10);
+  CHECK(limits["layer_bytes"] == 66 << 20);
+  CHECK(limits["layer_inodes"] == 6700);
+  CHECK(limits["layer"] == "auto");
+  CHECK(limits["rlimits"]["nproc"]["hard"] == 68);
+  CHECK(limits["rlimits"]["nofile"] == json{{"soft", 69}, {"hard", 70}});
+  for (const json& mount : plan["mounts"]) {
+    if (mount["target"] == "/shared") CHECK(mount["sources"] == json{"/usr/share"});
+    if (mount["target"] == "/scratch") CHECK(mount["size"] == 1 << 20);
+    const bool is_tree = mount["kind"] == "overlay" || mount["kind"] == "bind";
+    if (is_tree) CHECK(!mount["sources"].empty());
+  }
+  const json stock = explained(work, {}, {"true"});
+  for (const char* none : {"ttl_max_ns", "idle_ns", "cpu_time_ns", "max_output_bytes"})
+    CHECK(stock["limits"][none].is_null());
+}
+
+TEST_CASE("explain's text has every mount, variable and limit of its JSON") {
+  const Run work({}, {});
+  Words options = kEachLimit;
+  options.insert(options.end(),
+                 {"--ro", "/usr/share:/shared", "--tmpfs", "/scratch:size=1M", "--mask", "/opt",
+                  "--env", "FIRST=1", "--env", "LAST=2", "--umask", "027", "--layer", "disk"});
+  const json plan = explained(work, options, {"true"});
+  Words words = {mayfly_path(), "explain", "run"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.emplace_back("true");
+  Command command(words);
+  command.cwd(work.project().path());
+  const std::string text = command.run().out;
+  CAPTURE(text);
+  std::multiset<std::string> said;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;)
+    said.insert(word.substr(0, word.find(',')));
+  for (const json& mount : plan["mounts"]) {
+    const std::string target = mount["target"];
+    CAPTURE(target);
+    CHECK(said.count(target) >= 1);
+  }
+  CHECK(said.count("/opt") == 2);  // shown, and hidden
+  for (const json& name : plan["environment"])
+    CHECK(said.count(name.get<std::string>()) >= 1);
+  for (const char* limit : {"61s", "62s", "63s", "64s", "3s", "65K", "66M", "6700", "1M", "027"}) {
+    CAPTURE(limit);
+    CHECK(said.count(limit) >= 1);
+  }
+  CHECK(contains(text, "nproc 68\n"));
+  CHECK(contains(text, "nofile 69, at most 70\n"));
+  CHECK(contains(text, "files at most, on disk in "));
+}
+
 TEST_CASE("explain wants the verb whose plan it shows") {
   const Finished none = Command({mayfly_path(), "explain"}).run();
   CHECK(none.code == 125);
