@@ -9,7 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/fd.hpp"
 #include "base/on_exit.hpp"
@@ -24,7 +26,8 @@ namespace mayfly::isolate {
 namespace {
 
 constexpr const char* kHelper = "mayfly-scope";
-constexpr std::int64_t kPatience = 20'000'000'000;
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kPatience = 20 * kSecond;
 constexpr std::size_t kMostWords = 2000;
 
 Error refused(std::string why, std::string hint) {
@@ -69,16 +72,16 @@ Result<pid_t> start(const std::string& helper, const std::string& id, int err) {
   return sys::errno_error("start " + shown(helper), "posix_spawn(" + shown(helper) + ")");
 }
 
-// What it says until it ends, or until the time is up, when it is killed.
-std::string read_words(const Fd& from, pid_t pid) {
-  const std::int64_t deadline = sys::boottime_ns() + kPatience;
+// What it says until it ends; nothing if the time was up before, when it is killed.
+std::optional<std::string> read_words(const Fd& from, pid_t pid, std::int64_t patience_ns) {
+  const std::int64_t deadline = sys::boottime_ns() + patience_ns;
   std::string words;
   for (;;) {
     pollfd ready{.fd = from.get(), .events = POLLIN, .revents = 0};
     const std::int64_t left = deadline - sys::boottime_ns();
     if (left <= 0 || !sys::ppoll({&ready, 1}, left)) {
       ::kill(pid, SIGKILL);
-      return "it did not answer within 20 seconds";
+      return std::nullopt;
     }
     if (ready.revents == 0) continue;
     char buffer[512];
@@ -86,6 +89,14 @@ std::string read_words(const Fd& from, pid_t pid) {
     if (got <= 0) return words;
     if (words.size() < kMostWords) words.append(buffer, static_cast<std::size_t>(got));
   }
+}
+
+std::string why_not(std::string words, int status) {
+  while (!words.empty() && words.back() == '\n')
+    words.pop_back();
+  if (!words.empty()) return shown(words);
+  if (!WIFSIGNALED(status)) return "the helper failed";
+  return "the helper was killed by signal " + std::to_string(WTERMSIG(status));
 }
 
 }  // namespace
@@ -106,17 +117,22 @@ Result<void> enter_scope(const std::string& id) {
   if (helper.empty()) {
     return refused("mayfly's helper for that, mayfly-scope, is not installed", kElse);
   }
+  return run_scope_helper(helper, id, kPatience);
+}
+
+Result<void> run_scope_helper(const std::string& helper, const std::string& id,
+                              std::int64_t patience_ns) {
   sys::Pipe pipe = TRY(sys::pipe());
   const pid_t pid = TRY(start(helper, id, pipe.write_end.get()));
   pipe.write_end.reset();
-  std::string words = read_words(pipe.read_end, pid);
+  std::optional<std::string> words = read_words(pipe.read_end, pid, patience_ns);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  while (!words.empty() && words.back() == '\n')
-    words.pop_back();
-  return refused(words.empty() ? "the helper failed" : shown(words), kElse);
+  if (words) return refused(why_not(*std::move(words), status), kElse);
+  return refused("the helper did not answer within " + std::to_string(patience_ns / kSecond) + " s",
+                 kElse);
 }
 
 }  // namespace mayfly::isolate

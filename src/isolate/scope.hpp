@@ -6,6 +6,7 @@
 // has ended. Only for runs with limits that nothing else could hold. Does not stop: anything.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.hpp"
@@ -18,5 +19,10 @@ namespace mayfly::isolate {
 
 // Moves the calling process into a scope named mayfly-<id>.scope.
 [[nodiscard]] Result<void> enter_scope(const std::string& id);
+
+// Executes the helper for that and waits for its end, at most so long. Only its exit with 0 means
+// that we are in the scope.
+[[nodiscard]] Result<void> run_scope_helper(const std::string& helper, const std::string& id,
+                                            std::int64_t patience_ns);
 
 }  // namespace mayfly::isolate
