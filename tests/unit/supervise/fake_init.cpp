@@ -124,6 +124,11 @@ std::string watch_here(const Scene& scene, const std::function<int(Script&)>& sc
   request.no_cgroup_why = "no cgroup here";
   request.spawned = now;
   if (scene.idle_ms != 0) request.idle_ns = scene.idle_ms * kMs;
+  supervise::Meter meter(&sandbox.cgroup, Fd());
+  if (scene.cpu_limit_us != 0) {
+    request.meter = &meter;
+    request.cpu_limit_ns = scene.cpu_limit_us * 1000;
+  }
   if (scene.ttl_max_ms != 0) request.ttl_max_deadline = now + scene.ttl_max_ms * kMs;
   sys::Pipe control_pipe = sys::pipe().value();
   std::optional<supervise::Control> control;

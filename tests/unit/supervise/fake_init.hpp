@@ -51,11 +51,12 @@ struct Scene {
   pid_t caller = 0;      // 0: nobody
   std::string cgroup{};  // a directory that plays the cgroup
   std::function<void(supervise::Relay&)> relay{};
-  std::vector<int> task_ends{};  // closed once the fake init has them
-  std::int64_t idle_ms = 0;      // 0: none
-  std::int64_t ttl_max_ms = 0;   // 0: none
-  std::string commands{};        // what the control descriptor says at once
-  bool control_stays = true;     // … and whether it stays open
+  std::vector<int> task_ends{};   // closed once the fake init has them
+  std::int64_t idle_ms = 0;       // 0: none
+  std::int64_t cpu_limit_us = 0;  // 0: none; needs a cgroup, whose cpu.stat tells
+  std::int64_t ttl_max_ms = 0;    // 0: none
+  std::string commands{};         // what the control descriptor says at once
+  bool control_stays = true;      // … and whether it stays open
 };
 
 // Runs the loop against a fake init, in a process of its own. The answer, on one line: reason,

@@ -43,6 +43,9 @@ std::string in_child(const std::function<std::string()>& body) {
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::close(ends[0]);
+    // Whoever runs us in the background, or by nohup, ignores some.
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTSTP})
+      ::signal(signal, SIG_DFL);
     const std::string text = body();
     const ssize_t put = ::write(ends[1], text.data(), text.size());
     ::_exit(put == static_cast<ssize_t>(text.size()) ? 0 : 1);

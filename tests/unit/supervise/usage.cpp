@@ -23,6 +23,20 @@ supervise::End natural_end() {
   return end;
 }
 
+// What is told of an end for this reason, with these counts; of a layer of 1 MiB and 100 files.
+std::vector<std::string> hit(supervise::Reason reason, const supervise::Usage& usage = {}) {
+  plan::Plan plan;
+  plan.layer_bytes = (1u << 20) + 5;
+  plan.layer_inodes = 100;
+  supervise::End end;
+  end.reason = reason;
+  return supervise::limits_hit(plan, end, usage);
+}
+
+Measured counted(std::uint64_t value) {
+  return {.value = value, .why_not = {}};
+}
+
 Fd open_dir(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
@@ -97,4 +111,34 @@ TEST_CASE(
   CHECK(measure().wall_ns == Measured{.value = {}, .why_not = "init was not reaped"});
   CHECK(measure().max_rss_bytes == Measured{.value = {}, .why_not = "init was not reaped"});
   CHECK(measure().user_ns == Measured{.value = {}, .why_not = "v1 only"});
+}
+
+TEST_CASE("limits_hit: a limit that ended the sandbox, by the name of its option") {
+  using supervise::Reason;
+  using Names = std::vector<std::string>;
+  CHECK(hit(Reason::Ttl) == Names{"ttl"});
+  CHECK(hit(Reason::Idle) == Names{"idle"});
+  CHECK(hit(Reason::CpuLimit) == Names{"cpu-time"});
+  CHECK(hit(Reason::OutputLimit) == Names{"max-output"});
+  CHECK(hit(Reason::MemoryLimit) == Names{"memory"});
+  CHECK(hit(Reason::LayerLimit) == Names{"layer"});
+  for (const Reason reason : {Reason::Exited, Reason::Signaled, Reason::Cancelled})
+    CHECK(hit(reason).empty());
+}
+
+TEST_CASE("limits_hit: limits that were met on the way, whatever ended the sandbox") {
+  using supervise::Reason;
+  using Names = std::vector<std::string>;
+  CHECK(hit(Reason::Exited, {.oom_kills = counted(1)}) == Names{"memory"});
+  CHECK(hit(Reason::Exited, {.pids_refused = counted(1)}) == Names{"pids"});
+  CHECK(hit(Reason::Exited, {.cpu_throttled_ns = counted(1)}) == Names{"cpus"});
+  CHECK(hit(Reason::Ttl, {.pids_refused = counted(7)}) == Names{"ttl", "pids"});
+  CHECK(hit(Reason::Exited,
+            {.oom_kills = counted(0), .pids_refused = counted(0), .cpu_throttled_ns = counted(0)})
+            .empty());
+  // Full is what no further page, or file, goes into.
+  CHECK(hit(Reason::Exited, {.layer_bytes = counted(1u << 20)}) == Names{"layer"});
+  CHECK(hit(Reason::Exited, {.layer_bytes = counted((1u << 20) - 4096)}).empty());
+  CHECK(hit(Reason::Exited, {.layer_inodes = counted(100)}) == Names{"layer"});
+  CHECK(hit(Reason::Exited, {.layer_inodes = counted(99)}).empty());
 }

@@ -422,6 +422,24 @@ TEST_CASE("watch: a sandbox that says nothing is idle, one that does is not") {
   CHECK(busy == "exited 5 started [started 2, ending exited]");
 }
 
+TEST_CASE("watch: the time of work is used up at its limit, and not a microsecond before") {
+  const TempDir cgroup;
+  write_text(cgroup / "cgroup.kill", "");
+  write_text(cgroup / "cgroup.events", "populated 0\n");
+  const auto having_used = [&](const std::string& microseconds) {
+    write_text(cgroup / "cpu.stat", "usage_usec " + microseconds + "\n");
+    return watch({.cgroup = cgroup.path(), .cpu_limit_us = 5000}, [](Script& init) {
+      init.started();
+      sleep_ms(200);
+      init.exited(3);
+      return 0;
+    });
+  };
+  CHECK(having_used("4999") == "exited 3 started [started 2, ending exited]");
+  const std::string used_up = having_used("5000");
+  CHECK(used_up.rfind("cpu_limit 124", 0) == 0);
+}
+
 TEST_CASE("watch: commands of the control descriptor") {
   const auto obeying = [](const std::string& commands) {
     return watch({.commands = commands}, [](Script& init) {
