@@ -27,6 +27,19 @@ Result<void> make_directory(const std::string& path) {
   return error;
 }
 
+namespace {
+
+// gc leaves young ones alone, so that this takes a start that stood still.
+Error lost_to_another(const std::string& path) {
+  return Error{.kind = ErrorKind::Setup,
+               .sys_errno = 0,
+               .action = "keep the cgroup " + shown(path) + ": somebody else has its lock",
+               .call = {},
+               .hint = "`mayfly gc` may have taken it for a stale one: start again"};
+}
+
+}  // namespace
+
 Result<Made> make(const std::string& parent, const std::string& id) {
   Made made;
   made.path = parent + "/mayfly-" + id;
@@ -35,7 +48,7 @@ Result<Made> make(const std::string& parent, const std::string& id) {
   made.directory = TRY(sys::open(made.path, O_RDONLY | O_DIRECTORY));
   // Held as long as the directory is open here: gc takes an empty cgroup that nobody holds for one
   // that a killed supervisor left (src/supervise/janitor.hpp).
-  TRY(sys::try_lock(made.directory, made.path));
+  if (!TRY(sys::try_lock(made.directory, made.path))) return lost_to_another(made.path);
   undo.cancel();
   return made;
 }

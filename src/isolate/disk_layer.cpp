@@ -35,6 +35,15 @@ Error unfit(const std::string& path, std::string why) {
                .hint = elsewhere()};
 }
 
+// Whoever removes stale ones leaves young ones alone, so that this takes a start that stood still.
+Error lost_to_another(const std::string& path) {
+  return Error{.kind = ErrorKind::Setup,
+               .sys_errno = 0,
+               .action = "keep the layer " + shown(path) + ": somebody else has its lock",
+               .call = {},
+               .hint = "`mayfly gc` may have taken it for a stale one: start again"};
+}
+
 // Root's sandboxes have ids of nobody's: they must be able to walk through, and see nothing.
 mode_t parent_mode() {
   return ::geteuid() == 0 ? 0711 : 0700;
@@ -171,7 +180,7 @@ Result<Made> make(const std::string& parent, const std::string& id, Owner owner)
   }
   made.path = path;
   made.directory = TRY(sys::open_directory_at(directory.get(), id.c_str()));
-  TRY(sys::try_lock(made.directory, path));
+  if (!TRY(sys::try_lock(made.directory, path))) return lost_to_another(path);
   const bool other = owner.uid != ::geteuid() || owner.gid != ::getegid();
   if (other && ::fchown(made.directory.get(), owner.uid, owner.gid) != 0) {
     const Error error =

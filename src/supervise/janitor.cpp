@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,12 +23,6 @@ namespace {
 constexpr std::size_t kMostNames = 10'000;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::string_view kCgroupPrefix = "mayfly-";
-
-std::int64_t realtime_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * kSecond + now.tv_nsec;
-}
 
 // Waits until nobody is left. False: somebody still is.
 Result<bool> wait_until_empty(const Fd& events, std::int64_t patience_ns) {
@@ -168,7 +161,7 @@ Result<bool> is_orphan(const RuntimeDir& directory, const Fd& cgroup, const std:
   struct stat info {};
   if (::fstatat(directory.fd().get(), id.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return false;
   const sys::Identity identity = TRY(sys::fstat(cgroup, id));
-  const bool old = realtime_ns() - identity.changed_ns >= age_ns;
+  const bool old = sys::realtime_ns() - identity.changed_ns >= age_ns;
   if (!old || identity.owner != ::geteuid()) return false;
   if (!TRY(sys::try_lock(cgroup, id))) return false;
   const Fd events = TRY(open_events(cgroup));
@@ -233,7 +226,7 @@ void sweep(const RuntimeDir& directory, const std::string& cgroup_mount,
   constexpr std::int64_t kPeriod = 60 * kSecond;
   struct stat stamp {};
   if (::fstatat(directory.fd().get(), kSweepFile, &stamp, AT_SYMLINK_NOFOLLOW) == 0) {
-    const std::int64_t age = realtime_ns() / kSecond - stamp.st_mtim.tv_sec;
+    const std::int64_t age = sys::realtime_ns() / kSecond - stamp.st_mtim.tv_sec;
     if (age >= 0 && age < kPeriod / kSecond) return;
   }
   if (!sys::touch_at(directory.fd(), kSweepFile)) return;

@@ -36,7 +36,7 @@ struct GcRequest {
   std::string layer_parent;                  // where layers on disk without one are, or empty
   std::size_t most = SIZE_MAX;               // entries, and cgroups of each parent, looked at
   std::int64_t patience_ns = 2'000'000'000;  // for killed processes to be gone, per cgroup
-  // A younger cgroup may belong to a start that has not come to lock it.
+  // A younger cgroup, or layer, may belong to a start that has not come to lock it.
   std::int64_t orphan_age_ns = 1'000'000'000;
 };
 

@@ -39,6 +39,14 @@ Result<bool> end_layer(const std::string& parent_path, const std::string& id, st
   return true;
 }
 
+bool is_young(const Fd& parent, const std::string& name, std::int64_t age_ns) {
+  struct stat info {};
+  if (::fstatat(parent.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  const std::int64_t changed =
+      std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
+  return sys::realtime_ns() - changed < age_ns;
+}
+
 }  // namespace
 
 Result<std::string> remove_layer(const Record& record, std::int64_t patience_ns) {
@@ -63,7 +71,9 @@ Result<void> collect_layers(const RuntimeDir& directory, const GcRequest& reques
     struct stat info {};
     const bool has_entry =
         ::fstatat(directory.fd().get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!is_random_id(name) || has_entry) continue;
+    if (!is_random_id(name) || has_entry || is_young(*parent, name, request.orphan_age_ns)) {
+      continue;
+    }
     Verdict verdict{
         .what = request.layer_parent + "/" + name, .fate = Fate::WouldRemove, .why = {}};
     if (request.mode == GcMode::Remove) {

@@ -44,10 +44,22 @@ void take_descriptors(msghdr& message, Received& received) {
 
 }  // namespace
 
-std::int64_t boottime_ns() {
+namespace {
+
+std::int64_t time_by(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  ::clock_gettime(clock, &now);
   return std::int64_t{now.tv_sec} * kSecond + now.tv_nsec;
+}
+
+}  // namespace
+
+std::int64_t boottime_ns() {
+  return time_by(CLOCK_BOOTTIME);
+}
+
+std::int64_t realtime_ns() {
+  return time_by(CLOCK_REALTIME);
 }
 
 Result<void> ppoll(std::span<pollfd> fds, std::optional<std::int64_t> timeout_ns) {

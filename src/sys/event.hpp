@@ -16,6 +16,8 @@ namespace mayfly::sys {
 
 // Nanoseconds of CLOCK_BOOTTIME, which goes on while the machine sleeps.
 [[nodiscard]] std::int64_t boottime_ns();
+// The clock of files' times.
+[[nodiscard]] std::int64_t realtime_ns();
 
 // Waits until one of `fds` is ready or `timeout_ns` passed (nullopt: for ever). Its clock stands
 // still while the machine sleeps. An interrupted wait is an early return with nothing ready.

@@ -79,6 +79,20 @@ TEST_CASE("disk layer: a directory in which others may write is refused") {
   CHECK_FALSE(disk_layer::make(dir / "layers", "abc", {}));
 }
 
+TEST_CASE("disk layer: a directory of somebody else's, or that a group may write, is refused") {
+  const TempDir dir;
+  const std::string layers = dir / "layers";
+  REQUIRE(::mkdir(layers.c_str(), 0700) == 0);
+  REQUIRE(::chmod(layers.c_str(), 0770) == 0);
+  CHECK_FALSE(disk_layer::make(layers, "abc", {}));
+  REQUIRE(::chmod(layers.c_str(), 0700) == 0);
+  if (::geteuid() != 0) return;
+  REQUIRE(::chown(layers.c_str(), 1234, 0) == 0);
+  const auto made = disk_layer::make(layers, "abc", {});
+  REQUIRE_FALSE(made);
+  CHECK(describe(made.error()).find("it belongs to somebody else") != std::string::npos);
+}
+
 TEST_CASE("disk layer: all of it is removed: deep, closed, full of links that lead out") {
   const TempDir dir;
   const disk_layer::Made made = make_in(dir);
@@ -127,8 +141,10 @@ TEST_CASE("layer meter: counts files, directories and what is closed; says when 
   CHECK((info.st_mode & 0777) == 0);
   CHECK_FALSE(is_over(meter));
   CHECK(meter.next_ns() > sys::boottime_ns());
-  for (const char* name : {"/a", "/b", "/c", "/d"})
+  for (const char* name : {"/a", "/b", "/c"})
     write_text(made.path + name, "");
+  CHECK_FALSE(is_over(meter));  // as many as may be
+  write_text(made.path + "/d", "");
   CHECK(is_over(meter));
   CHECK(disk_layer::remove(made, 0));
 }
@@ -139,6 +155,11 @@ TEST_CASE("layer meter: bytes, and depth without end") {
   supervise::LayerMeter small(made.directory, {.bytes = 50'000, .inodes = 1'000'000});
   write_text(made.path + "/file", std::string(100'000, 'x'));
   CHECK(is_over(small));
+  const std::uint64_t used = small.measure().bytes;
+  supervise::LayerMeter exact(made.directory, {.bytes = used, .inodes = 1'000'000});
+  CHECK_FALSE(is_over(exact));
+  supervise::LayerMeter less(made.directory, {.bytes = used - 1, .inodes = 1'000'000});
+  CHECK(is_over(less));
   supervise::LayerMeter wide(made.directory, {.bytes = 1ull << 40, .inodes = 1'000'000});
   CHECK_FALSE(is_over(wide));
   make_deep(made.directory, 250);

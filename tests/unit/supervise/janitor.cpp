@@ -320,6 +320,119 @@ TEST_CASE("gc: cgroups without an entry go if they are empty, nobody's and have 
   CHECK(exists(named.path()));
 }
 
+namespace {
+
+// A cache directory with layers of our own making.
+struct Layers {
+  TempDir top;
+  RuntimeDir directory = RuntimeDir::open(top / "mayfly").value();
+  std::string parent = top / "layers";
+  GcRequest request;
+
+  Layers() {
+    REQUIRE(::mkdir(parent.c_str(), 0700) == 0);
+    request.layer_parent = parent;
+    request.orphan_age_ns = 0;
+  }
+  // With a file in it.
+  std::string add(const std::string& name) const {
+    const std::string path = parent + "/" + name;
+    REQUIRE(::mkdir(path.c_str(), 0700) == 0);
+    write_text(path + "/file", "x");
+    return path;
+  }
+  static Fd held(const std::string& path) {
+    Fd layer(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(sys::try_lock(layer, path).value());
+    return layer;
+  }
+  static std::uint64_t inode_of(const std::string& path) {
+    struct stat info {};
+    REQUIRE(::stat(path.c_str(), &info) == 0);
+    return info.st_ino;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("gc: layers on disk without an entry go if nobody holds them and their name is random") {
+  Layers layers;
+  const std::string id = supervise::random_id().value();
+  const std::string stale = layers.add(id), named = layers.add("named");
+  layers.request.orphan_age_ns = 3'600'000'000'000;
+  CHECK(collected(layers.directory, layers.request) == "");  // a start may be about to hold it
+  CHECK(exists(stale));
+  layers.request.orphan_age_ns = 0;
+  {
+    const Fd held = Layers::held(stale);
+    CHECK(collected(layers.directory, layers.request) == stale + " in use: its layer is in use\n");
+    CHECK(exists(stale + "/file"));
+  }
+  {
+    const Result<Entry> entry = Entry::claim(layers.directory, record_of(id), {});
+    CHECK(collected(layers.directory, layers.request) == id + " in use\n");
+    CHECK(exists(stale + "/file"));
+  }
+  CHECK(collected(layers.directory, {}) == id + " removed\n");
+  layers.request.mode = GcMode::DryRun;
+  CHECK(collected(layers.directory, layers.request) == stale + " would remove\n");
+  CHECK(exists(stale + "/file"));
+  layers.request.mode = GcMode::Remove;
+  CHECK(collected(layers.directory, layers.request) == stale + " removed\n");
+  CHECK_FALSE(exists(stale));
+  CHECK(exists(named + "/file"));
+}
+
+TEST_CASE("gc: layers in a directory in which others may write are left alone") {
+  const Layers layers;
+  const std::string stale = layers.add(supervise::random_id().value());
+  REQUIRE(::chmod(layers.parent.c_str(), 0770) == 0);
+  CHECK(collected(layers.directory, layers.request).find("others may write there") !=
+        std::string::npos);
+  CHECK(exists(stale + "/file"));
+}
+
+TEST_CASE("gc: the recorded layer goes with its entry, and no other") {
+  const Layers layers;
+  const auto recorded = [&](const std::string& id, const std::string& path, std::uint64_t inode) {
+    Record record = record_of(id);
+    record.layer = path;
+    record.layer_inode = inode;
+    leave_entry(layers.directory, record);
+    return collected(layers.directory, {});
+  };
+  const std::string plain = layers.add("plain"), other = layers.add("other"),
+                    held = layers.add("held");
+  CHECK(recorded("plain", plain, Layers::inode_of(plain)) == "plain removed\n");
+  CHECK_FALSE(exists(plain));
+  CHECK(recorded("plain", plain, 1) == "plain removed\n");  // it is gone already
+  {
+    const Fd lock = Layers::held(held);
+    CHECK(recorded("held", held, 0) == "held kept: its layer is in use\n");
+    CHECK(exists(held + "/file"));
+  }
+  CHECK(collected(layers.directory, {}) == "held removed\n");
+  CHECK_FALSE(exists(held));
+  CHECK(recorded("other", other, Layers::inode_of(other) + 1) ==
+        "other kept: the layer of its name is not the recorded one\n");
+  CHECK(exists(other + "/file"));
+}
+
+TEST_CASE("gc: a record that names a layer elsewhere, or another's, removes nothing") {
+  for (const char* name : {"precious", "layers/precious", "layers/../layers/a", "layers/a/"}) {
+    CAPTURE(name);
+    const Layers layers;
+    const std::string precious = layers.add("precious"), a = layers.add("a");
+    Record record = record_of("a");
+    record.layer = layers.top / name;
+    leave_entry(layers.directory, record);
+    CHECK(collected(layers.directory, {}) ==
+          "a kept: its record names a layer that is not one of ours\n");
+    CHECK(exists(precious + "/file"));
+    CHECK(exists(a + "/file"));
+  }
+}
+
 TEST_CASE("sweep: at most 16 entries, at most once a minute") {
   const TempDir top;
   const RuntimeDir directory = RuntimeDir::open(top / "mayfly").value();
