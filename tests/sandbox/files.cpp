@@ -188,6 +188,25 @@ TEST_CASE("--mask hides a directory and a file, and cannot be undone from inside
   CHECK(ended.code != 0);
 }
 
+TEST_CASE("--mask of a directory is an empty one, of a file one that nobody may open, for good") {
+  const TempDir host;
+  host.file("tree/secret/key", "s3cret");
+  host.file("tree/plain", "s3cret, too");
+  const Ended ended = sh(
+      "stat -c '%F %a' /shown/secret /shown/plain; ls -A /shown/secret | wc -l; cat /shown/plain; "
+      "for change in 'mkdir /shown/secret/new' 'chmod 755 /shown/secret' "
+      "'chmod 644 /shown/plain'; do $change; done",
+      {"--cow", host / "tree" + std::string(":/shown"), "--mask", "/shown/secret", "--mask",
+       "/shown/plain"});
+  CAPTURE(ended.err);
+  CHECK(ended.out == "directory 555\nregular empty file 0\n0\n");
+  const std::vector<std::string> complaints = lines(ended.err);
+  REQUIRE(complaints.size() == 4);
+  CHECK(contains(complaints[0], "Permission denied"));
+  for (std::size_t i = 1; i < complaints.size(); ++i)
+    CHECK_MESSAGE(contains(complaints[i], "Read-only file system"), complaints[i]);
+}
+
 TEST_CASE("file system options apply in the order given") {
   const TempDir host;
   host.file("a/file", "a");

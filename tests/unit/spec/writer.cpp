@@ -56,6 +56,11 @@ class Random {
     spec.progress = chance();
     spec.grace = Nanoseconds(wide() % 1'000'000'000'000 * (chance() ? 1 : 1000));
     spec.seccomp_action = pick<SeccompAction>({SeccompAction::Errno, SeccompAction::Kill});
+    spec.seccomp_file = chance() ? path() : "";
+    for (const char* group : {"debugging", "ipc", "keyrings", "numa"}) {
+      if (chance())
+        spec.syscalls.push_back({.group = group, .stand = chance() ? Stand::Deny : Stand::Allow});
+    }
     limits(spec.limits);
     for (bool* flag :
          {&spec.linger, &spec.keep_running, &spec.quiet, &spec.explain_denials,
@@ -152,6 +157,39 @@ Result<Spec> read(const std::string& text) {
 }
 
 }  // namespace
+
+namespace {
+
+// "key" of the document, and "key.item" of its lists.
+void add_keys(const std::string& text, std::set<std::string>& keys) {
+  const Result<Document> document = parse_document("printed", text);
+  REQUIRE(document);
+  for (const Member& member : document->root.members) {
+    keys.insert(member.key);
+    for (const Node& item : member.value.items) {
+      for (const Member& inner : item.members)
+        keys.insert(member.key + "." + inner.key);
+    }
+    for (const Member& inner : member.value.members)
+      keys.insert(member.key + "." + inner.key);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a printed spec has every setting that was made") {
+  std::set<std::string> printed;
+  for (unsigned seed = 1; seed <= 300; ++seed)
+    add_keys(write_json(Random(seed).spec()).value(), printed);
+  for (const Setting& setting : kSettings) {
+    const bool has_items = setting.form == Form::Item || setting.item != nullptr;
+    const std::string key =
+        setting.document_key() + (has_items ? "." + std::string(setting.item_key()) : "");
+    if (key == "env.file") continue;  // printed as what it sets
+    CAPTURE(key);
+    CHECK(printed.count(key) == 1);
+  }
+}
 
 TEST_CASE("a printed spec is read as an equal one") {
   for (unsigned seed = 1; seed <= 3000; ++seed) {
