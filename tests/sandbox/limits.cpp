@@ -4,10 +4,12 @@
 #include "harness/limits.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -129,6 +131,25 @@ TEST_CASE("best effort: the task runs, and each limit says how it is held") {
   CHECK(note_of(ended, "memory") == (has_controller("memory") ? "enforced" : "not_enforced"));
   CHECK(note_of(ended, "cpus") == (has_controller("cpu") ? "enforced" : "not_enforced"));
   CHECK(note_of(ended, "pids") == "enforced");
+}
+
+TEST_CASE("limits: where systemd's scope cannot be had there is no start, or no such limit") {
+  const TempDir place;
+  const std::string mayfly = place / "mayfly";
+  std::filesystem::copy_file(mayfly_path(), mayfly);
+  const std::string helper = place.file("mayfly-scope", "#!/bin/sh\nkill -9 $$\n");
+  REQUIRE(::chmod(helper.c_str(), 0755) == 0);
+  const auto asked = [&](Words words) {
+    words.insert(words.begin(), mayfly);
+    words.insert(words.end(), {"--memory", "64M", "--project", "none", "--", "true"});
+    return Command(words).run();
+  };
+  const Finished plan = asked({"explain", "--json", "run"});
+  if (plan.code != 0 || !contains(plan.out, "\"from_systemd\":true")) return;
+  const Finished strict = asked({"run"});
+  CHECK(strict.code == 125);
+  CHECK(contains(strict.err, "systemd: the helper was killed by signal 9"));
+  CHECK(asked({"run", "--limits", "best-effort"}).code == 0);
 }
 
 TEST_CASE("limits: nothing is left of the cgroups, and controllers are off again") {

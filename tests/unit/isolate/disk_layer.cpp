@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +14,9 @@
 
 using namespace mayfly;
 using namespace mayfly::isolate;
+using mayfly::test::in_child;
 using mayfly::test::read_text;
+using mayfly::test::skip;
 using mayfly::test::TempDir;
 using mayfly::test::write_text;
 
@@ -91,6 +95,26 @@ TEST_CASE("disk layer: a directory of somebody else's, or that a group may write
   const auto made = disk_layer::make(layers, "abc", {});
   REQUIRE_FALSE(made);
   CHECK(describe(made.error()).find("it belongs to somebody else") != std::string::npos);
+}
+
+TEST_CASE("disk layer: on an overlay it is refused, with the remedy") {
+  if (::geteuid() != 0) return;
+  const TempDir dir;
+  for (const char* name : {"lower", "upper", "work", "merged"})
+    REQUIRE(::mkdir((dir / name).c_str(), 0755) == 0);
+  const std::string options =
+      "lowerdir=" + dir / "lower" + ",upperdir=" + dir / "upper" + ",workdir=" + dir / "work";
+  const std::string answer = in_child([&]() -> std::string {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr))
+      return "no mount namespace";
+    if (::mount("overlay", (dir / "merged").c_str(), "overlay", 0, options.c_str()) != 0)
+      return "no overlay";
+    const auto made = disk_layer::make(dir / "merged/layers", "abc", {});
+    return made ? "made" : describe(made.error()) + " | " + made.error().hint;
+  });
+  if (answer.starts_with("no ")) return skip(answer + " here");
+  CHECK(answer.find("it lies on an overlay itself, as in a container | mount a file system") !=
+        std::string::npos);
 }
 
 TEST_CASE("disk layer: all of it is removed: deep, closed, full of links that lead out") {
