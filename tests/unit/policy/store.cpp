@@ -208,7 +208,7 @@ TEST_CASE("who owns the directory of a policy could replace it") {
   Place place;
   place.write("user/a.toml", "pids = 1\n");
   REQUIRE(::chown((place / "user").c_str(), 1234, 0) == 0);
-  for (const uid_t uid : {0, 1000}) {
+  for (const uid_t uid : {uid_t{0}, uid_t{1000}}) {
     place.uid = uid;
     CHECK(place.complaint("a") ==
           "cannot trust the policy ROOT/user/a.toml: it was found by its name and its directory "
