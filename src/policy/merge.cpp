@@ -117,7 +117,9 @@ Told with_told(Programs programs, std::span<const sock_filter> stock) {
   if (init.empty()) init.assign(stock.begin(), stock.end());
   for (Program& program : told.programs.task) {
     const std::string endangered = first_endangered(program.code, init_calls());
-    auto both = endangered.empty() ? merged(program.code, init) : std::nullopt;
+    // None gets below an older one that stays where it is: of two errnos the newer one's counts.
+    const bool movable = alone.empty() && endangered.empty();
+    auto both = movable ? merged(program.code, init) : std::nullopt;
     if (both) {
       init = *std::move(both);
       continue;

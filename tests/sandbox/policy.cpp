@@ -138,6 +138,26 @@ TEST_CASE("a foreign profile comes on top of the groups") {
   CHECK(ended.out == "hello\n");
 }
 
+// The groups' filter, which init could not work under, and the profile: the one that was loaded
+// last answers where both refuse.
+TEST_CASE("a foreign profile and groups that only the command can be refused hold both") {
+  const Run work({}, {});
+  const std::string profile = work.project().file(
+      "p.json",
+      R"({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["getppid"], "action": )"
+      R"("SCMP_ACT_ERRNO", "errnoRet": 95}, {"names": ["select"], "action": "SCMP_ACT_ERRNO",)"
+      R"("errnoRet": 96}]})");
+  const Words both = {"--deny-syscalls", "polling", "--seccomp", profile};
+  CHECK(call_in(both, "poll(0, 0, 0)").out == "1\n");
+  CHECK(call_in(both, "syscall(110)").out == "95\n");
+  CHECK(call_in({"--deny-syscalls", "polling"}, "syscall(23, 0, 0, 0, 0, 0)").out == "1\n");
+  CHECK(call_in(both, "syscall(23, 0, 0, 0, 0, 0)").out == "96\n");
+  const Words told = {"--deny-syscalls", "polling", "--seccomp", profile, "--explain-denials"};
+  CHECK(call_in(told, "poll(0, 0, 0)").out == "1\n");
+  CHECK(call_in(told, "syscall(110)").out == "95\n");
+  CHECK(call_in(told, "syscall(23, 0, 0, 0, 0, 0)").out == "96\n");
+}
+
 TEST_CASE("mayfly policy lists, shows, checks and compares") {
   const Run work({}, {});
   const std::string file = work.project().file("ci.toml", "extends = 'strict'\nttl = '5s'\n");
