@@ -11,7 +11,10 @@ namespace {
 // The shell script prints the path of each that could be opened.
 std::string opened(const Words& paths, const std::string& how) {
   Words args = paths;
-  return sh("for p do " + how + " && echo \"OPENED $p\"; done 2>/dev/null; :", {}, args).out;
+  const Ended ended =
+      sh("for p do " + how + " && echo \"OPENED $p\"; done 2>/dev/null; :", {}, args);
+  CHECK_MESSAGE(ended.started(), ended.err);
+  return ended.out;
 }
 
 }  // namespace
@@ -78,6 +81,7 @@ TEST_CASE("/sys shows no firmware, no devices, no cgroups") {
   const Ended ended =
       sh("ls -A /sys/firmware /sys/fs/cgroup /sys/class/block /sys/module /sys/kernel/debug "
          "2>/dev/null | grep -v ':$' | grep .");
+  CHECK(ended.started());
   CHECK(ended.out.empty());
 }
 

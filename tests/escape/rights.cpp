@@ -28,6 +28,7 @@ TEST_CASE("a setuid program gives nothing") {
   const Ended ended = setuid.end();
   CAPTURE(ended.out);
   const Ended plain = run({}, {kProbe, "ids"});
+  CHECK(ended.started());
   CHECK(ended.out == plain.out + plain.out);
   CHECK(sh("su -c 'echo root' 2>&1; sudo -n true 2>&1; passwd -l root 2>&1; newgrp root </dev/null "
            "2>&1; true")

@@ -46,7 +46,9 @@ TEST_CASE("two sandboxes at once do not see each other's files") {
   const Run first({}, {"/bin/sh", "-c", "echo mine > \"$1\"; echo ready; sleep 20", "sh", name});
   Process process = first.command.start();
   process.await_output("ready");
-  CHECK(sh("ls -A \"$1\"", {}, {name}).code != 0);
+  const Ended other = sh("ls -A \"$1\"", {}, {name});
+  CHECK(other.started());
+  CHECK(other.code != 0);
   CHECK_FALSE(exists(name));
   process.send(SIGKILL);
 }

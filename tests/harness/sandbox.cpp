@@ -41,6 +41,10 @@ std::string Ended::reason() const {
   return result.is_object() ? result.value("reason", std::string()) : "(no result)";
 }
 
+bool Ended::started() const {
+  return result.is_object() && result.value("started", false);
+}
+
 std::string Ended::id() const {
   REQUIRE_MESSAGE(result.is_object(), "no result; stderr: " << err);
   return result.value("id", std::string());

@@ -26,6 +26,8 @@ struct Ended : Finished {
 
   [[nodiscard]] std::string reason() const;
   [[nodiscard]] std::string id() const;
+  // The command was executed: where it was not, nothing that it did not do proves anything.
+  [[nodiscard]] bool started() const;
 };
 
 class Run {

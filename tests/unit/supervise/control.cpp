@@ -1,6 +1,7 @@
 #include "supervise/control.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -140,4 +141,26 @@ TEST_CASE("control: whoever leaves much behind is gone all the same") {
   desk.hang_up();
   CHECK(desk.turn(true).size() <= 64);
   CHECK(desk.control().ended());
+}
+
+TEST_CASE("control: descriptors that cannot serve, and one that does") {
+  const auto refusal = [](int fd) {
+    const Result<Control> opened = supervise::open_control(fd, false);
+    return opened ? "opened" : describe(opened.error()) + " | " + opened.error().hint;
+  };
+  const auto refused = [](int fd, const std::string& why) {
+    return "cannot read commands from descriptor " + std::to_string(fd) + ": " + why +
+           " | use a free number, as in: --control-fd 4 4<FIFO";
+  };
+  for (const int fd : {0, 1, 2})
+    CHECK(refusal(fd) == refused(fd, "0-2 are the task's own"));
+  CHECK(refusal(987) == refused(987, "fcntl(987, F_GETFL): Bad file descriptor (EBADF)"));
+  const Fd write_only(::open("/dev/null", O_WRONLY)), handle(::open("/dev/null", O_PATH));
+  for (const int fd : {write_only.get(), handle.get()})
+    CHECK(refusal(fd) == refused(fd, "it is not open for reading"));
+  const Fd own(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  CHECK(refusal(own.get()).find("EBADF") != std::string::npos);  // nobody has passed it to us
+  const Fd inherited(::open("/dev/null", O_RDONLY));
+  CHECK(refusal(inherited.get()) == "opened");
+  CHECK((::fcntl(inherited.get(), F_GETFD) & FD_CLOEXEC) != 0);  // the task must not have it
 }
