@@ -294,6 +294,24 @@ TEST_CASE("a filter that the kernel refuses: a failure of init, or of the task w
   CHECK(sandbox.wait() == launch::kInitBroken);
 }
 
+TEST_CASE("stacked filters: all are loaded, for the task alone, or it does not start") {
+  Spawn request = command({target(), "status"});
+  request.filter = answer(SYS_vhangup, SECCOMP_RET_ERRNO | EPERM);
+  request.header.flags = launch::kInitFilter;
+  request.stacked = {answer(SYS_ppoll, SECCOMP_RET_KILL_PROCESS),  // init could not go on
+                     answer(SYS_vhangup, SECCOMP_RET_ERRNO | ENOSYS)};
+  Sandbox sandbox;
+  sandbox.wait_until_ready();
+  CHECK(fact(read_all(sandbox.spawn(request)), "Seccomp_filters") == "3");
+  sandbox.expect(Kind::Started);
+  sandbox.expect(Kind::Exited);
+
+  request.stacked[1] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0)};  // no return
+  const Message failed = run_to_failure(request);
+  CHECK(failed.step == Step::TaskFilter);
+  CHECK(failed.error == EINVAL);
+}
+
 TEST_CASE("a filter that kills for execve: not executed, and killed by SIGSYS") {
   Spawn request = command({nothing()});
   request.filter = answer(SYS_execve, SECCOMP_RET_KILL_PROCESS);

@@ -52,11 +52,12 @@ const std::string kSleep = "sh -c 'echo asleep=$((0 + 1)); exec sleep 1000'\n";
 struct OuterShell {
   TempDir project;
   Screen screen;
-  Command command{{"/bin/bash", "--norc", "--noprofile", "-i"}};
+  Command command;
   Process process;
 
-  OuterShell()
-      : process(screen.start(command.env("PS1", "out> ")
+  explicit OuterShell(const Words& shell = {"/bin/bash", "--norc", "--noprofile", "-i"})
+      : command(shell),
+        process(screen.start(command.env("PS1", "out> ")
                                  .env("TERM", "dumb")
                                  .env("M", mayfly_path())
                                  .cwd(project.path())
@@ -149,6 +150,37 @@ TEST_CASE("Ctrl-Z on the command itself leads back to the caller's shell, fg to 
   screen.expect("out> ");
   outer.line("exit");
   CHECK(screen.finish(std::move(outer.process)).code == 0);
+}
+
+TEST_CASE("a stop gives the caller's modes back, also to a shell that sets none of its own") {
+  OuterShell outer({"/bin/dash", "-i"});
+  Screen& screen = outer.screen;
+  const termios before = screen.modes();
+  const auto is_raw = [&] {
+    return within(milliseconds(30'000), [&] { return (screen.modes().c_lflag & ICANON) == 0; });
+  };
+  outer.line("$M run -- sleep 1000");
+  CHECK(is_raw());
+  std::this_thread::sleep_for(milliseconds(1500));
+  screen.type("\x1a");
+  screen.expect("Stopped");
+  screen.expect("out> ");
+  CHECK(same_modes(before, screen.modes()));
+  outer.line("fg");
+  CHECK(is_raw());
+  const std::vector<pid_t> below = descendants(outer.process.pid());
+  REQUIRE_FALSE(below.empty());
+  REQUIRE(::kill(below.front(), SIGTSTP) == 0);
+  screen.expect("Stopped");
+  screen.expect("out> ");
+  CHECK(same_modes(before, screen.modes()));
+  outer.line("fg");
+  CHECK(is_raw());
+  screen.type("\x03");
+  screen.expect("out> ");
+  CHECK(same_modes(before, screen.modes()));
+  outer.line("exit");
+  CHECK_FALSE(screen.finish(std::move(outer.process)).timed_out);
 }
 
 TEST_CASE("in the background mayfly leaves the terminal alone, and reads once it is in front") {
@@ -320,6 +352,9 @@ TEST_CASE("--progress shows a line that makes way for output, and nothing withou
                   {"/bin/sh", "-c", "mount -t tmpfs none /tmp 2>/dev/null; sleep 2.5"});
   CHECK(refused.end_with_modes().code == 0);
   CHECK(contains(refused.screen.rest(), "  denials 1\x1b"));
+  Session quiet({"--progress", "--quiet"}, {"/bin/sh", "-c", "sleep 1.5; echo one"});
+  CHECK(quiet.end_with_modes().code == 0);
+  CHECK(quiet.screen.rest() == "one\r\n");
   const Ended piped = sh("sleep 1.5", {"--progress"});
   CHECK(piped.err.empty());
 }

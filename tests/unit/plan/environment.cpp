@@ -96,6 +96,18 @@ TEST_CASE("rules: patterns pass what matches and skip what is no variable") {
   CHECK(all.size() == env_of({}).size() + 3);  // LC_ALL, LC_TIME, XLC_
 }
 
+TEST_CASE("a name passes the variable of that name and none that begins or ends like it") {
+  const Env caller = {"FOOBAR=1", "XFOO=2", "foo=3", "FO=4", "TZDIR=5", "TERMINFO=6"};
+  const std::size_t base = env_of({}).size();
+  CHECK(env_of({}, caller).size() == base);
+  CHECK(env_of({pass("FOO")}, caller).size() == base);
+  CHECK(env_of({pass_all("FOO")}, caller).size() == base);
+  CHECK(env_of({pass_all("FO?")}, caller).size() == base);
+  CHECK(value(env_of({pass_all("FOO*")}, caller), "FOOBAR") == "1");
+  CHECK(env_of({pass_all("FOO*")}, caller).size() == base + 1);
+  CHECK(value(env_of({}, caller, Terminal::Present), "TERM") == "dumb");
+}
+
 TEST_CASE("rules with a name that is none are refused") {
   for (const EnvRule& bad : {set("", "x"), set("A=B", "x"), set(std::string("A\0B", 3), "x"),
                              pass(""), pass("A="), pass_all(""), pass_all("A=*")}) {

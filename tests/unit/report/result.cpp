@@ -1,10 +1,12 @@
 #include "report/result.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -141,6 +143,7 @@ TEST_CASE("result file: whole or not at all, and nothing is left beside it") {
   write_text(path, std::string(100'000, 'x'));
   const Result<report::ResultFile> file = report::ResultFile::open(path);
   REQUIRE(file);
+  CHECK(read_text(path).size() == 100'000);  // until there is a result
   REQUIRE(file->write(full_outcome()));
   CHECK(read_text(path) == report::result_json(full_outcome()) + "\n");
   // A link is replaced, not written through.
@@ -152,6 +155,26 @@ TEST_CASE("result file: whole or not at all, and nothing is left beside it") {
   CHECK(read_text(dir / "precious") == "keep");
   CHECK(json::parse(read_text(path))["id"] == "abc");
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 2);
+}
+
+TEST_CASE("result file: one that does not fit leaves the old one, and nothing beside it") {
+  const TempDir dir;
+  const std::string path = dir / "result.json";
+  write_text(path, "old");
+  for (const rlim_t most : {rlim_t{0}, rlim_t{100}}) {
+    CAPTURE(most);
+    const std::string said = in_child([&] {
+      const Result<report::ResultFile> file = report::ResultFile::open(path);
+      const rlimit limit = {most, most};
+      ::signal(SIGXFSZ, SIG_IGN);
+      if (!file || ::setrlimit(RLIMIT_FSIZE, &limit) != 0) return std::string("no test");
+      const Result<void> written = file->write(full_outcome());
+      return written ? std::string("written") : describe(written.error());
+    });
+    CHECK(said.find("cannot write the result to " + path + ": write(") == 0);
+    CHECK(read_text(path) == "old");
+    CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 1);
+  }
 }
 
 TEST_CASE("result file: what cannot be written is said before the start") {

@@ -107,6 +107,11 @@ TEST_CASE("characters outside ASCII are no blanks") {
   CHECK(document->root.find("a")->text == "ä");
 }
 
+TEST_CASE("columns count characters, also where the text is no longer one") {
+  CHECK(complaint(Syntax::Toml, "# \xc3\xa4\xe2\x82\xac\xff") ==
+        "read f:1:5: this byte is not UTF-8");
+}
+
 TEST_CASE("dots in texts and comments are no depth") {
   const std::string dots(100, '.');
   for (const std::string& text :

@@ -362,6 +362,23 @@ TEST_CASE("watch: a cgroup that does not empty ends in an unclean outcome, not i
         std::string::npos);
 }
 
+TEST_CASE(
+    "watch: a forced end kills the cgroup as well as init, and is none the worse if it cannot") {
+  const TempDir cgroup;
+  write_text(cgroup / "cgroup.events", "populated 0\nfrozen 0\n");
+  const auto ending = [&] {
+    return watch({.ttl_ms = 100, .grace_ms = 0, .cgroup = cgroup.path()}, [](Script& init) {
+      init.started();
+      init.hang();
+      return 0;
+    });
+  };
+  CHECK(ending() == "ttl 124 started [started 2, ending ttl]");  // there is no cgroup.kill
+  write_text(cgroup / "cgroup.kill", "");
+  CHECK(ending() == "ttl 124 started [started 2, ending ttl]");
+  CHECK(read_text(cgroup / "cgroup.kill") == "1");
+}
+
 TEST_CASE("watch: exit against SIGTERM, 200 times: one verdict, and what was said first wins") {
   int exits = 0, cancels = 0;
   for (int i = 0; i < 200; ++i) {
