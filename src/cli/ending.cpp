@@ -12,11 +12,16 @@
 namespace mayfly::cli {
 namespace {
 
+using supervise::Canceller;
 using supervise::Outcome;
 using supervise::Reason;
 
 std::string reason_text(const Outcome& outcome) {
   std::string text(supervise::reason_name(outcome.reason));
+  if (outcome.cancelled_by == Canceller::Caller) {
+    return text + " since its caller ended (--keep-running goes on without it)";
+  }
+  if (outcome.cancelled_by == Canceller::Control) return text + " by its control descriptor";
   if (outcome.reason != Reason::Cancelled || !outcome.signal) return text;
   const char* name = ::sigabbrev_np(*outcome.signal);
   return text + (name != nullptr ? " by SIG" + std::string(name)

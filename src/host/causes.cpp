@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "host/cgroup_places.hpp"
 #include "sys/files.hpp"
 
 namespace mayfly::host {
@@ -86,6 +87,8 @@ Surroundings look_around(const HostFacts& facts) {
     around.max_other_namespaces = most;
     around.exhausted = "user." + name;
   }
+  around.no_controllers =
+      !facts.cgroup.mount.empty() && read_controllers_of(facts.cgroup.mount).none();
   around.filtered = is_filtered();
   look_at_proc(facts, around);
   return around;

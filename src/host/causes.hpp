@@ -16,6 +16,7 @@ struct Surroundings {
   std::optional<std::int64_t> max_user_namespaces;        // user.*
   std::optional<std::int64_t> max_other_namespaces;       // the smallest of user.max_*_namespaces
   std::string exhausted;        // the name of that smallest one: "user.max_net_namespaces"
+  bool no_controllers = false;  // the cgroup v2 tree has none at all
   bool in_chroot = false;       // the root directory is not a mount point
   bool filtered = false;        // a seccomp filter is loaded already (a container's)
   bool masked_proc = false;     // something is mounted over parts of /proc

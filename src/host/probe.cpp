@@ -107,7 +107,11 @@ Cause no_cgroup(int error, const Surroundings& around) {
   return why_not_inside(error, around);
 }
 
-Cause no_controllers(int, const Surroundings&) {
+Cause no_controllers(int, const Surroundings& around) {
+  if (around.no_controllers) {
+    return {.why = "the cgroup v2 tree of this host has no controller: a v1 tree has them",
+            .remedy = "boot with cgroup v2 alone (systemd.unified_cgroup_hierarchy=1)"};
+  }
   return {.why = "no cgroup controller is delegated to the caller's cgroup",
           .remedy =
               "log in through systemd, or run under: systemd-run --user --scope -p "

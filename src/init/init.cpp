@@ -204,7 +204,8 @@ void Init::load_filter(bool asks) noexcept {
 }
 
 // A task that ended meanwhile, or left its group, is no failure: the supervisor's last resort is to
-// kill init, which needs nobody's consent.
+// kill init, which needs nobody's consent. Where the main process has ended, those that it left are
+// asked.
 void Init::signal(const Message& message) noexcept {
   if (message.slot >= kMostSlots) refuse("slot");
   if (message.value < 1 || message.value > kMostSignals) refuse("signal");
@@ -213,7 +214,10 @@ void Init::signal(const Message& message) noexcept {
     last_signal_ = message.index;
   }
   const int pid = pids_[message.slot];
-  if (pid == 0) return;
+  if (pid == 0) {
+    if (message.slot == kMainSlot && main_ended_) call(__NR_kill, -1, message.value);
+    return;
+  }
   // No such group: the child has not come to setsid yet.
   if (call(__NR_kill, -pid, message.value) == -ESRCH) call(__NR_kill, pid, message.value);
 }

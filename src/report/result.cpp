@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 
@@ -12,6 +14,7 @@
 #include "base/on_exit.hpp"
 #include "base/text.hpp"
 #include "report/words.hpp"
+#include "sys/entries.hpp"
 #include "sys/mounts.hpp"
 
 namespace mayfly::report {
@@ -106,6 +109,17 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// /dev/stdout, /dev/fd/N and their like name what is open, and are links in the host's own tree.
+bool is_of_kernel(const std::string& directory) {
+  char real[PATH_MAX];
+  if (::realpath(directory.c_str(), real) == nullptr) return false;
+  const std::string_view path = real;
+  const auto is_below = [&](std::string_view top) {
+    return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
+  };
+  return is_below("/proc") || is_below("/sys") || (is_below("/dev") && !is_below("/dev/shm"));
+}
+
 Error cannot_write(const std::string& path, std::string call) {
   Error error = sys::errno_error("write the result to " + shown(path), std::move(call));
   error.kind = ErrorKind::Usage;
@@ -133,6 +147,12 @@ std::string result_json(const Outcome& outcome, const Policies& policies) {
     json.value(*outcome.signal);
   } else {
     json.null();
+  }
+  json.key("cancelled_by");
+  if (outcome.cancelled_by == supervise::Canceller::Nobody) {
+    json.null();
+  } else {
+    json.value(canceller_name(outcome.cancelled_by));
   }
   json.member("started", outcome.started).member("clean", outcome.clean).key("unclean_why");
   if (outcome.clean) {
@@ -170,6 +190,10 @@ Result<ResultFile> ResultFile::open(const std::string& path) {
         "name a file, or let --status-fd write to a pipe: its last line is the result");
   }
   const std::string directory = directory_of(path);
+  if (is_of_kernel(directory)) {
+    return usage_error("write the result to " + shown(path) + ": it would replace what is there",
+                       "name a file elsewhere, or let --status-fd write to a descriptor");
+  }
   file.directory_ = Fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!file.directory_) return cannot_write(path, "open(" + shown(directory) + ")");
   if (::faccessat(file.directory_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
@@ -188,9 +212,7 @@ Result<void> ResultFile::write(const Outcome& outcome, const Policies& policies)
   if (!file) return cannot_write(path_, "open(" + shown(temporary) + ", O_CREAT|O_EXCL)");
   OnExit remove_temporary([&] { ::unlinkat(in, temporary.c_str(), 0); });
   const std::string text = result_json(outcome, policies) + "\n";
-  const ssize_t put = ::write(file.get(), text.data(), text.size());
-  if (put != static_cast<ssize_t>(text.size())) {
-    if (put >= 0) errno = ENOSPC;
+  if (!sys::write_whole(file, text)) {
     return cannot_write(path_, "write(" + shown(temporary) + ")");
   }
   file.reset();

@@ -75,9 +75,10 @@ Result<std::uint64_t> parse_cpus(std::string_view text) {
   std::string digits(text.substr(0, point));
   const std::string_view decimals =
       point == std::string_view::npos ? std::string_view() : text.substr(point + 1);
-  if (point != std::string_view::npos && (decimals.empty() || decimals.size() > 3)) {
-    return malformed(text, kWhat, "it has no decimals, or more than three", kHint);
+  if (point != std::string_view::npos && decimals.empty()) {
+    return malformed(text, kWhat, "it has no decimals after the point", kHint);
   }
+  if (decimals.size() > 3) return malformed(text, kWhat, "it has more than three decimals", kHint);
   digits += decimals;
   digits.append(3 - decimals.size(), '0');
   const bool is_number = !text.empty() && text[0] != '.' &&

@@ -48,8 +48,10 @@ inline constexpr Setting kLimitSettings[] = {
      .argument = "N",
      .group = kLimits,
      .help = "most processes and threads at a time (512)",
-     .man = "The most processes and threads that may exist in the sandbox at the same time. One "
-            "more is refused with EAGAIN. The default is 512.",
+     .man =
+         "The most processes and threads that may exist in the sandbox at the same time. One "
+         "more is refused with EAGAIN. The sandbox's init is one of them, so that the least is 2. "
+         "The default is 512.",
      .form = Form::Number,
      .apply = set_count<&Limits::pids, INT_MAX>,
      .text = count_text<&Limits::pids>},

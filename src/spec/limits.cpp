@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "spec/limit_arguments.hpp"
 #include "spec/spec.hpp"
 
 namespace mayfly::spec {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kLeastLayerBytes = 64u << 10;
 constexpr std::uint64_t kLeastLayerInodes = 64;
+constexpr std::uint64_t kLeastPids = 2;             // init and the command
 constexpr std::uint64_t kMostPids = 4u << 20;       // PID_MAX_LIMIT
 constexpr std::uint64_t kLeastMemory = 4u << 20;    // less does not build a sandbox
 constexpr std::uint64_t kLeastCpuThousandths = 10;  // a quota of 1 ms, the kernel's least
@@ -135,10 +137,11 @@ std::uint64_t tmpfs_bytes(const Spec& spec) {
 
 Result<void> check_limits(const Spec& spec) {
   const Limits& limits = spec.limits;
-  if (limits.pids && (*limits.pids == 0 || *limits.pids > kMostPids)) {
+  if (limits.pids && (*limits.pids < kLeastPids || *limits.pids > kMostPids)) {
     return refused("a limit of processes", *limits.pids,
-                   "it is not from 1 to " + std::to_string(kMostPids),
-                   "the default is 512; a build with many processes takes some thousands");
+                   "it is not from 2 to " + std::to_string(kMostPids),
+                   "the sandbox's init is one, the command the second; the default is 512; a build "
+                   "with many processes takes some thousands");
   }
   // To tmpfs 0 means no limit, so that a size too small is not only useless but dangerous.
   if (layer_bytes(spec) < kLeastLayerBytes) {
@@ -152,8 +155,7 @@ Result<void> check_limits(const Spec& spec) {
   }
   if (limits.cpu_thousandths && (*limits.cpu_thousandths < kLeastCpuThousandths ||
                                  *limits.cpu_thousandths > kMostCpuThousandths)) {
-    return usage_error("limit the processors to " + std::to_string(*limits.cpu_thousandths) +
-                           " thousandths of one",
+    return usage_error("limit the processors to " + format_cpus(*limits.cpu_thousandths),
                        "the least is 0.01: write --cpus 1 for one, --cpus 0.5 for half of one");
   }
   for (const ResourceLimit& limit : limits.resources)

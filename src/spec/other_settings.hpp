@@ -39,7 +39,7 @@ inline constexpr Setting kOtherSettings[] = {
      .man = "End the command, with exit code 124 and the reason `idle`, when for this time it has "
             "written nothing to standard output or error and no command came on the control "
             "descriptor. Its output is then relayed, so that it can be seen. What is typed does "
-            "not count; its echo is output.",
+            "not count; its echo is output. `0` means no limit.",
      .form = Form::Number,
      .apply = set_limit<&Spec::idle>,
      .text = limit_text<&Spec::idle>},
@@ -52,7 +52,7 @@ inline constexpr Setting kOtherSettings[] = {
          "it started have used this much processor time together. Sleeping is not charged. "
          "Where the sandbox has no cgroup the time is approximated from those of its processes: "
          "the last moments of a process that nobody waits for are then missing, and the result "
-         "says so.",
+         "says so. `0` means no limit.",
      .form = Form::Number,
      .apply = set_limit<&Spec::cpu_time>,
      .text = limit_text<&Spec::cpu_time>},
@@ -63,7 +63,7 @@ inline constexpr Setting kOtherSettings[] = {
      .man =
          "End the command, with exit code 124 and the reason `output_limit`, when it writes more "
          "than this to standard output and error together. Exactly so many bytes are delivered. "
-         "Its output is then relayed.",
+         "Its output is then relayed. `0` means no limit.",
      .form = Form::Number,
      .apply = set_limit<&Spec::max_output>,
      .text = limit_text<&Spec::max_output>},

@@ -234,8 +234,10 @@ Result<void> check_times(const Spec& spec) {
     return usage_error("use a time to live that is not above 0", "--ttl 0 means no limit");
   }
   if (spec.ttl_max && (!spec.ttl || *spec.ttl > *spec.ttl_max)) {
-    return usage_error("use a time to live that is longer than --ttl-max allows",
-                       "give --ttl a time that is not above that of --ttl-max");
+    const std::string ttl = spec.ttl ? "of " + format_duration(*spec.ttl) : "without end";
+    return usage_error(
+        "use a time to live " + ttl + ": --ttl-max allows " + format_duration(*spec.ttl_max),
+        "give --ttl a time that is not above that (without the option it is 1h)");
   }
   for (const auto& [limit, name] :
        {std::pair{&spec.idle, "an idle time"}, std::pair{&spec.cpu_time, "a limit of cpu time"}}) {

@@ -59,6 +59,20 @@ std::optional<Reason> reason_named(std::string_view name) {
   return std::nullopt;
 }
 
+const char* canceller_name(Canceller canceller) {
+  switch (canceller) {
+    case Canceller::Nobody:
+      return "";
+    case Canceller::Signal:
+      return "signal";
+    case Canceller::Caller:
+      return "caller";
+    case Canceller::Control:
+      return "control";
+  }
+  return "";
+}
+
 int exit_code(Reason reason, int detail) {
   constexpr int kSigterm = 15;
   switch (const int code = row_of(reason).code) {

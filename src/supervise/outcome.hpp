@@ -79,12 +79,23 @@ struct Denial {
   bool operator==(const Denial&) const = default;
 };
 
+// Who ended a sandbox that was cancelled.
+enum class Canceller {
+  Nobody,
+  Signal,   // a signal to us
+  Caller,   // it ended
+  Control,  // a command on the control descriptor, or its end
+};
+// "signal", "caller", "control"; "" for nobody.
+[[nodiscard]] const char* canceller_name(Canceller canceller);
+
 struct Outcome {
   Reason reason = Reason::SetupFailed;
   int code = 125;             // what the program exits with
   std::optional<int> signal;  // Signaled: what killed the task; Cancelled: what we were sent
-  bool started = false;       // the task's execve succeeded
-  bool clean = true;          // teardown finished in time and its proof is complete
+  Canceller cancelled_by = Canceller::Nobody;
+  bool started = false;  // the task's execve succeeded
+  bool clean = true;     // teardown finished in time and its proof is complete
   std::string unclean_why;
   std::optional<Error> error;  // SetupFailed, HostUnsupported, ExecFailed, SupervisorLost
   Usage usage;

@@ -122,6 +122,7 @@ bool Run::cancelled_early() {
   if (by == 0 && !gone && polls[1].revents == 0) return false;
   outcome_.reason = Reason::Cancelled;
   outcome_.code = exit_code(Reason::Cancelled, by);
+  outcome_.cancelled_by = by != 0 ? Canceller::Signal : Canceller::Caller;
   if (by != 0) outcome_.signal = by;
   return true;
 }

@@ -19,6 +19,7 @@ void Run::conclude(End& end) {
   outcome_.reason = end.reason;
   outcome_.code = exit_code(end.reason, end.detail);
   outcome_.signal = end.signal;
+  outcome_.cancelled_by = end.cancelled_by;
   outcome_.started = end.started;
   outcome_.clean = end.clean;
   outcome_.unclean_why = std::move(end.unclean_why);

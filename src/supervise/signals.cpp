@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sys/process.hpp"
@@ -20,6 +21,15 @@ constexpr std::array kTaken = {
     Taken{SIGUSR1, Asks::Relay}, Taken{SIGUSR2, Asks::Relay}, Taken{SIGWINCH, Asks::Relay},
 };
 
+// What else would end us where it comes from outside, and the sandbox with us, without a word: each
+// ends it as SIGTERM does. One that is a fault of our own is not held back by being blocked.
+constexpr std::array kFatal = {SIGABRT, SIGALRM, SIGBUS,    SIGFPE, SIGILL,  SIGIO,   SIGPROF,
+                               SIGPWR,  SIGSEGV, SIGSTKFLT, SIGSYS, SIGTRAP, SIGXCPU, SIGVTALRM};
+
+bool is_fatal(int signal) {
+  return std::find(kFatal.begin(), kFatal.end(), signal) != kFatal.end() || signal >= SIGRTMIN;
+}
+
 // Those that a parent sets to be ignored on purpose. (The others are ignored by default, or never.)
 constexpr std::array kMayBeIgnored = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP};
 
@@ -30,6 +40,10 @@ Result<Fd> take_signals() {
   ::sigemptyset(&taken);
   for (const Taken& row : kTaken)
     ::sigaddset(&taken, row.signal);
+  for (const int signal : kFatal)
+    ::sigaddset(&taken, signal);
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal)
+    ::sigaddset(&taken, signal);
   for (const int signal : kMayBeIgnored) {
     // The kernel queues a blocked signal even if it is ignored, so it must not be blocked.
     if (sys::is_ignored(signal)) ::sigdelset(&taken, signal);
@@ -49,7 +63,8 @@ Asks meaning_of(int signal) {
   for (const Taken& row : kTaken) {
     if (row.signal == signal) return row.asks;
   }
-  return Asks::Relay;
+  // Rare enough to be asked about when it comes.
+  return is_fatal(signal) && !sys::is_ignored(signal) ? Asks::End : Asks::Nothing;
 }
 
 Event ending_event(int signal, int earlier) {

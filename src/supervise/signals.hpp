@@ -19,10 +19,11 @@ namespace mayfly::supervise {
 
 // What a signal asks for.
 enum class Asks {
-  End,     // SIGTERM, SIGHUP, SIGQUIT, SIGINT: see Event
+  End,     // SIGTERM, SIGHUP, SIGQUIT, SIGINT and all that would end us: see Event
   Stop,    // SIGTSTP
   Resume,  // SIGCONT
   Relay,   // the task's business only
+  Nothing,
 };
 [[nodiscard]] Asks meaning_of(int signal);
 

@@ -270,6 +270,8 @@ Result<void> Watch::take_signals_sent() {
 Result<void> Watch::take_signal(int signal) {
   if (state_ == State::Killing || (signal == SIGHUP && request_.keep_running)) return {};
   switch (meaning_of(signal)) {
+    case Asks::Nothing:
+      return {};
     case Asks::End:
       return handle(ending_event(signal, ending_signals_++), nullptr, signal);
     case Asks::Stop:

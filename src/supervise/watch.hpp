@@ -86,8 +86,9 @@ class WatchListener {
 // What the loop found out.
 struct End {
   Reason reason = Reason::SetupFailed;
-  int detail = 0;                          // for exit_code()
-  std::optional<int> signal;               // what killed the task, or what we were sent
+  int detail = 0;             // for exit_code()
+  std::optional<int> signal;  // what killed the task, or what we were sent
+  Canceller cancelled_by = Canceller::Nobody;
   bool started = false;                    // init said so
   std::optional<launch::Message> failure;  // what init said, for FailSetup and FailExec
   std::optional<Error> error;              // where init said nothing
@@ -153,6 +154,7 @@ class Watch {
   Result<void> send(const launch::Message& message, bool* sent = nullptr);
   void settle(Reason reason, int detail);
   void settle_exit(const launch::Message& message);
+  [[nodiscard]] Canceller canceller(Event event, int signal) const;
   Result<void> take_exit(const launch::Message& message);
   Result<void> terminate(Event event, int signal);
   Result<void> pass(int signal);

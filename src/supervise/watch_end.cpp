@@ -134,13 +134,21 @@ Result<void> Watch::take_exit(const Message& message) {
   return {};
 }
 
+// The end of the control descriptor counts as the caller's; which of them it was, the polls know.
+Canceller Watch::canceller(Event event, int signal) const {
+  if (signal != 0) return Canceller::Signal;
+  const bool caller = event == Event::CallerGone && polls_[kCaller].revents != 0;
+  return caller ? Canceller::Caller : Canceller::Control;
+}
+
 Result<void> Watch::terminate(Event event, int signal) {
+  const bool open = !settled_;
   settle(event == Event::TtlPassed     ? Reason::Ttl
          : event == Event::LimitPassed ? limit_
                                        : Reason::Cancelled,
          signal);
-  // Once the main process has ended there is nobody whom init could ask.
-  if (request_.grace_ns == 0 || state_ == State::Lingering) return kill();
+  if (open && end_.reason == Reason::Cancelled) end_.cancelled_by = canceller(event, signal);
+  if (request_.grace_ns == 0) return kill();
   state_ = State::Ending;
   stop_at_.reset();
   grace_end_ = now_ + request_.grace_ns;

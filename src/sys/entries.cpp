@@ -65,15 +65,22 @@ Result<Fd> open_directory_beneath(const Fd& directory, const char* path) {
   return errno_error("open the directory " + shown(path), call_on("openat2", path, "BENEATH"));
 }
 
+bool write_whole(const Fd& file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t put = ::write(file.get(), content.data(), content.size());
+    if (put < 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
 Result<void> create_file_at(const Fd& directory, const char* name, std::string_view content) {
   const Fd file(
       ::openat(directory.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) {
     return errno_error("make the file " + shown(name), call_on("openat", name, "O_CREAT|O_EXCL"));
   }
-  const ssize_t put = ::write(file.get(), content.data(), content.size());
-  if (put == static_cast<ssize_t>(content.size())) return {};
-  if (put >= 0) errno = ENOSPC;
+  if (write_whole(file, content)) return {};
   return errno_error("write the file " + shown(name), call_on("write", name));
 }
 

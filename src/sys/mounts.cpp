@@ -113,7 +113,11 @@ Result<Fd> sealed_memfd(const char* name, std::string_view content, Executable e
   Fd memfd(fd);
   while (!content.empty()) {
     const ssize_t written = ::write(memfd.get(), content.data(), content.size());
-    if (written < 0) return errno_error("fill a memory file", "write(" + call + ")");
+    if (written < 0) {
+      Error error = errno_error("fill a memory file", "write(" + call + ")");
+      if (error.sys_errno == EFBIG) error.hint = "raise the limit of file size (ulimit -f)";
+      return error;
+    }
     content.remove_prefix(static_cast<std::size_t>(written));
   }
   if (::fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=

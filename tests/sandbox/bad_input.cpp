@@ -66,7 +66,7 @@ TEST_CASE("durations, sizes and numbers that are none: the message shows what wa
            {{"--tmpfs", "/x:mode=9"}, "9 is not an octal digit"},
            {{"--dir", "/x:-1"}, "-1 as a mode"},
            {{"--pids", "99999999999999999999"}, "it is more than 2147483647"},
-           {{"--pids", "0"}, "it is not from 1 to"},
+           {{"--pids", "0"}, "it is not from 2 to"},
            {{"--layer-size", "1"}, "the least is 64K"},
            {{"--env", "1X=2"}, "use 1X as an environment name"},
            {{"--status-fd", "-1"}, "-1 as a number"},

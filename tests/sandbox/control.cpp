@@ -85,6 +85,7 @@ TEST_CASE("cancel ends the sandbox: cancelled, 143, no signal, and a second one 
   const Ended ended = run.end();
   CHECK(ended.code == 143);
   CHECK(ended.reason() == "cancelled");
+  CHECK(ended.result.at("cancelled_by") == "control");
   CHECK(ended.result["signal"].is_null());
 
   Controlled stubborn({"--grace", "100s"}, {"sh", "-c", "trap '' TERM; echo ready; sleep 100"});

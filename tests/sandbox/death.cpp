@@ -120,6 +120,7 @@ TEST_CASE("a caller that dies while its command line is read starts nothing") {
   const auto result = nlohmann::json::parse(read_file(orphan.result_file()));
   CAPTURE(result.dump());
   CHECK(result.at("reason") == "cancelled");
+  CHECK(result.at("cancelled_by") == "caller");
   CHECK_FALSE(result.at("started").get<bool>());
   CHECK(within(paced(10'000), [&] { return processes_with(marker).empty(); }));
 }

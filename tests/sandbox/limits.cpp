@@ -195,7 +195,7 @@ TEST_CASE("limits that contradict each other are refused with words") {
       {{"--swap", "1M"}, "limit swap without a limit of memory"},
       {{"--memory", "1M"}, "use 1048576 as a memory limit: the least is 4M"},
       {{"--cpus", "0"}, "the least is 0.01"},
-      {{"--cpus", "0.0001"}, "it has no decimals, or more than three"},
+      {{"--cpus", "0.0001"}, "it has more than three decimals"},
       {{"--rlimit", "core=0"}, "set the limit core: no dump may leave the sandbox"},
       {{"--rlimit", "nproc=5"}, "--pids N limits processes and threads"},
       {{"--rlimit", "nofile=5:4"}, "its soft limit is above its hard limit"},

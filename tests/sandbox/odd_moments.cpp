@@ -65,6 +65,7 @@ TEST_CASE("limits of the caller that are lower than ours stay, and no limit kill
   const Finished tiny = after("ulimit -f 0", {}, {"/bin/true"});
   CHECK(tiny.code == 125);
   CHECK(contains(tiny.err, "File too large (EFBIG)"));
+  CHECK(contains(tiny.err, "ulimit -f"));
 }
 
 TEST_CASE("a status descriptor that is closed or full is a failure, whatever its number") {
@@ -78,6 +79,22 @@ TEST_CASE("a status descriptor that is closed or full is a failure, whatever its
   const Finished full = after("exec 3>/dev/full", {"--status-fd", "3"}, {"/bin/true"});
   CHECK(full.code == 125);
   CHECK(contains(full.err, "ENOSPC"));
+}
+
+TEST_CASE("a result is no way to replace what /dev and /proc name") {
+  const TempDir host;
+  for (const std::string name : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/result"}) {
+    CAPTURE(name);
+    // As where stdout is a file, so that what the name leads to is one.
+    const Finished ended = Command({"/bin/sh", "-c", "exec \"$@\" > out", "sh", mayfly_path(),
+                                    "run", "--result", name, "--", "/bin/true"})
+                               .cwd(host.path())
+                               .run();
+    CHECK(ended.code == 125);
+    CHECK(contains(ended.err, "cannot write the result to " + name));
+    CHECK(contains(ended.err, "--status-fd"));
+  }
+  CHECK_FALSE(exists("/dev/result"));
 }
 
 TEST_CASE("a result may have the longest name that a file can have") {

@@ -194,6 +194,40 @@ TEST_CASE("--keep-running outlives its caller") {
   CHECK(within(paced(8000), [&] { return processes_with(marker).empty(); }));
 }
 
+TEST_CASE("any signal that would end us ends the sandbox as TERM does, with a result") {
+  for (const int signal :
+       {SIGABRT, SIGALRM, SIGBUS, SIGFPE, SIGILL, SIGIO, SIGPROF, SIGPWR, SIGSEGV, SIGSTKFLT,
+        SIGSYS, SIGTRAP, SIGXCPU, SIGVTALRM, SIGRTMIN, SIGRTMAX}) {
+    CAPTURE(signal);
+    const std::string marker = new_marker();
+    const Run held({"--grace", "0", "--project", "rw"},
+                   {"/bin/sh", "-c", "touch ready; sleep 1000", marker});
+    Process process = held.command.start();
+    REQUIRE(within(paced(10'000), [&] { return exists(held.project() / "ready"); }));
+    process.send(signal);
+    const Ended ended = held.end(std::move(process));
+    CHECK(ended.reason() == "cancelled");
+    CHECK(ended.code == 128 + signal);
+    CHECK(ended.result.value("signal", 0) == signal);
+    CHECK(ended.result.value("cancelled_by", "") == "signal");
+    CHECK(processes_with(marker).empty());
+    CHECK(leftovers_of(ended.id()).empty());
+  }
+}
+
+TEST_CASE("a signal that we inherited as ignored stays ignored, whichever it is") {
+  const Run held({"--project", "rw"},
+                 {"/bin/sh", "-c", "touch ready; until [ -e go ]; do sleep 0.05; done; exit 9"},
+                 {"/bin/sh", "-c", "trap '' ALRM XCPU; exec \"$@\"", "sh"});
+  Process process = held.command.start();
+  REQUIRE(within(paced(10'000), [&] { return exists(held.project() / "ready"); }));
+  process.send(SIGALRM);
+  process.send(SIGXCPU);
+  std::this_thread::sleep_for(milliseconds(200));
+  held.project().file("go", "");
+  CHECK(held.end(std::move(process)).code == 9);
+}
+
 TEST_CASE("cancel against natural exit: one result, code and reason agree") {
   int naturals = 0, cancels = 0;
   std::chrono::microseconds delay{20'000};  // from our start; it follows the machine's pace

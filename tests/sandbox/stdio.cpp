@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 
 #include "harness/host.hpp"
 #include "harness/sandbox.hpp"
@@ -84,6 +85,23 @@ TEST_CASE("--linger waits for background children, up to the TTL") {
   CHECK(cut.exited_after >= paced(500));
   CHECK(cut.exited_after < paced(2000));
   CHECK(processes_with(marker).empty());
+}
+
+TEST_CASE("--linger gives what was left in the background its grace time, too") {
+  const std::string left = "(trap 'echo bye; exit' TERM; while :; do sleep 0.05; done) & exit 3";
+  const Ended late = sh(left, {"--linger", "--ttl", paced_text(700), "--grace", "20s"});
+  CHECK(late.reason() == "ttl");
+  CHECK(late.out == "bye\n");
+  CHECK(late.exited_after < paced(15'000));
+
+  const Run told({"--linger", "--grace", "20s"}, {"/bin/sh", "-c", "echo up; " + left});
+  Process process = told.command.start();
+  std::this_thread::sleep_for(paced(700));
+  process.send(SIGTERM);
+  const Ended ended = told.end(std::move(process));
+  CHECK(ended.reason() == "cancelled");
+  CHECK(ended.out == "up\nbye\n");
+  CHECK(ended.exited_after < paced(15'000));
 }
 
 TEST_CASE("1 MiB on stdout and on stderr to a slow reader: no deadlock") {

@@ -195,8 +195,9 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
        "mayfly: cannot read '' as a number: it is empty (--pids)\n"
        "hint: a whole number from 0 to 2147483647\n"},
       {{"--pids", "0"},
-       "mayfly: cannot use 0 as a limit of processes: it is not from 1 to 4194304\n"
-       "hint: the default is 512; a build with many processes takes some thousands\n"},
+       "mayfly: cannot use 0 as a limit of processes: it is not from 2 to 4194304\n"
+       "hint: the sandbox's init is one, the command the second; the default is 512; a build with "
+       "many processes takes some thousands\n"},
       {{"--umask", "9"},
        "mayfly: cannot read 9 as a mode: 9 is not an octal digit (--umask)\n"
        "hint: octal permission bits, like 644 or 0700\n"},

@@ -109,8 +109,8 @@ TEST_CASE("every stock policy is good, for every variant") {
 
 TEST_CASE("a name is looked for in the user's directory, the system's, and among the stock ones") {
   const Place place;
-  place.write("etc/a.toml", "pids = 1\n");
-  CHECK(place.spec("a")->limits.pids == 1);
+  place.write("etc/a.toml", "pids = 9\n");
+  CHECK(place.spec("a")->limits.pids == 9);
   place.write("user/a.toml", "pids = 2\n");
   CHECK(place.spec("a")->limits.pids == 2);
   place.write("project/a.toml", "pids = 3\nmounts = [ { ro = 'x' } ]\n");
@@ -123,7 +123,7 @@ TEST_CASE("a name is looked for in the user's directory, the system's, and among
 
 TEST_CASE("a policy goes on where the one that it extends ends, and the later one wins") {
   const Place place;
-  place.write("etc/base.toml", "pids = 1\nttl = '5s'\nenv = [ { set = 'A=1' } ]\n");
+  place.write("etc/base.toml", "pids = 9\nttl = '5s'\nenv = [ { set = 'A=1' } ]\n");
   place.write("user/mine.toml", "extends = 'base'\npids = 2\nenv = [ { set = 'B=2' } ]\n");
   const Result<spec::Spec> spec = place.spec("mine");
   REQUIRE(spec);
@@ -165,11 +165,11 @@ TEST_CASE("circles and chains that are too long are refused with their place") {
 
 TEST_CASE("what others could have written is refused") {
   const Place place;
-  place.write("user/a.toml", "pids = 1\n", 0666);
+  place.write("user/a.toml", "pids = 9\n", 0666);
   CHECK(place.complaint("a").find("trust the policy") != std::string::npos);
-  place.write("user/a.toml", "pids = 1\n", 0664);
+  place.write("user/a.toml", "pids = 9\n", 0664);
   CHECK(place.spec("a").operator bool() == (::geteuid() != 0));
-  place.write("user/a.toml", "pids = 1\n", 0644);
+  place.write("user/a.toml", "pids = 9\n", 0644);
   CHECK(place.spec("a"));
   ::chmod((place / "user").c_str(), 0777);
   CHECK(place.complaint("a").find("others can replace it") != std::string::npos);
@@ -185,7 +185,7 @@ TEST_CASE("who may write a policy: to root nobody else, to others their group") 
   Place place;
   const auto is_trusted = [&](uid_t uid, const char* directory, mode_t file, mode_t around) {
     place.uid = uid;
-    place.write(std::string(directory) + "/a.toml", "pids = 1\n", file);
+    place.write(std::string(directory) + "/a.toml", "pids = 9\n", file);
     REQUIRE(::chmod((place / directory).c_str(), around) == 0);
     const bool trusted = place.spec("a").operator bool();
     CHECK(trusted == place.spec(place / directory + "/a.toml").operator bool());
@@ -206,7 +206,7 @@ TEST_CASE("who may write a policy: to root nobody else, to others their group") 
 TEST_CASE("who owns the directory of a policy could replace it") {
   if (::geteuid() != 0) return;
   Place place;
-  place.write("user/a.toml", "pids = 1\n");
+  place.write("user/a.toml", "pids = 9\n");
   REQUIRE(::chown((place / "user").c_str(), 1234, 0) == 0);
   for (const uid_t uid : {uid_t{0}, uid_t{1000}}) {
     place.uid = uid;
@@ -239,7 +239,7 @@ TEST_CASE("what is no policy is refused") {
   place.write("user/list.toml", "extends = ['default']\n");
   CHECK(place.complaint("list") ==
         "cannot read ROOT/user/list.toml:1:11: extends must be a string and is an array");
-  place.write("user/double.toml", "pids = 1\nttl = 5\npids = 1\n");
+  place.write("user/double.toml", "pids = 9\nttl = 5\npids = 9\n");
   CHECK(place.complaint("double").find("ROOT/user/double.toml:3:") != std::string::npos);
   place.write("user/group.toml", "[syscalls]\ndeny = ['debuging']\n");
   CHECK(place.complaint("group") ==

@@ -71,9 +71,9 @@ TEST_CASE("result: the documented members, whatever the end") {
   const json full = json::parse(report::result_json(full_outcome()));
   const json bare = json::parse(report::result_json(failed));
   const std::vector<std::string> members = {
-      "clean",  "code",       "denials",     "denials_why", "error",  "ev",    "id",
-      "labels", "limits_hit", "name",        "notes",       "policy", "proof", "reason",
-      "signal", "started",    "unclean_why", "usage",       "v"};
+      "cancelled_by", "clean",  "code",       "denials",     "denials_why", "error",  "ev",
+      "id",           "labels", "limits_hit", "name",        "notes",       "policy", "proof",
+      "reason",       "signal", "started",    "unclean_why", "usage",       "v"};
   CHECK(keys(full) == members);
   CHECK(keys(bare) == members);
 

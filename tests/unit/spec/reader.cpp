@@ -85,8 +85,9 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
        "read f:1:7: ttl: cannot read 5x as a duration: x is not a unit; a number with ns, us, ms, "
        "s, m, h or d, like 300ms, 1.5h or 2d; without a unit it is seconds"},
       {"hostname = 'a'\npids = 0\ngrace = 1",
-       "read f:2:8: pids: cannot use 0 as a limit of processes: it is not from 1 to 4194304; the "
-       "default is 512; a build with many processes takes some thousands"},
+       "read f:2:8: pids: cannot use 0 as a limit of processes: it is not from 2 to 4194304; the "
+       "sandbox's init is one, the command the second; the default is 512; a build with many "
+       "processes takes some thousands"},
       {"mounts = [ { dir = '/a' }, { dir = 'b' }, { dir = '/c' } ]",
        "read f:1:36: dir: cannot use b as a path inside: it is not absolute; write it from / on"},
       {"unsafe-ids = \"\\u001b[2J\"",

@@ -54,7 +54,7 @@ TEST_CASE("validate accepts the defaults and what uses every field") {
   spec.stdin_file = "/in";
   spec.ttl = std::nullopt;
   spec.grace = Nanoseconds::zero();
-  spec.limits.pids = 1;
+  spec.limits.pids = 2;
   spec.status_fd = 3;
   spec.result_file = "/r.json";
   spec.name = "job-1.x_Y";
@@ -137,9 +137,9 @@ TEST_CASE("validate refuses what cannot be, and says why") {
 
       {"use a time to live that is not above 0", [](Spec& s) { s.ttl = Nanoseconds::zero(); }},
       {"use a grace time below 0", [](Spec& s) { s.grace = Nanoseconds(-1); }},
-      {"use 0 as a limit of processes: it is not from 1 to 4194304",
+      {"use 0 as a limit of processes: it is not from 2 to 4194304",
        [](Spec& s) { s.limits.pids = 0; }},
-      {"use 4194305 as a limit of processes: it is not from 1 to 4194304",
+      {"use 4194305 as a limit of processes: it is not from 2 to 4194304",
        [](Spec& s) { s.limits.pids = 4194305; }},
       {"use 0 as a layer size: the least is 64K", [](Spec& s) { s.limits.layer_bytes = 0; }},
       {"use 63 as a limit of inodes: the least is 64", [](Spec& s) { s.limits.layer_inodes = 63; }},

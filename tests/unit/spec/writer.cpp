@@ -104,7 +104,7 @@ class Random {
     return path;
   }
   void limits(Limits& limits) {
-    if (chance()) limits.pids = 1 + number() % 100'000;
+    if (chance()) limits.pids = 2 + number() % 100'000;
     if (chance()) limits.layer_bytes = (64u << 10) + wide() % (1ull << 40);
     limits.layer_inodes = 64 + number();
     if (chance()) limits.cpu_thousandths = 10 + number();

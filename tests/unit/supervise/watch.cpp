@@ -129,7 +129,7 @@ TEST_CASE("watch: the TTL asks first and kills after the grace") {
   CHECK(obedient.ms() >= 200);
 
   const Stopwatch stubborn;
-  CHECK(watch({.ttl_ms = 100, .grace_ms = 200}, [](Script& init) {
+  CHECK(watch({.ttl_ms = 500, .grace_ms = 200}, [](Script& init) {
           init.started();
           init.hang();
           return 0;
