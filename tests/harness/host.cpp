@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -117,6 +119,14 @@ std::string cgroup_of(pid_t pid) {
     if (type == "cgroup2") return point + own.substr(path, own.find('\n', path) - path);
   }
   return "";
+}
+
+bool kernel_is_older_than(int major, int minor) {
+  utsname names{};
+  REQUIRE(::uname(&names) == 0);
+  int had_major = 0, had_minor = 0;
+  REQUIRE(std::sscanf(names.release, "%d.%d", &had_major, &had_minor) == 2);
+  return had_major < major || (had_major == major && had_minor < minor);
 }
 
 std::size_t mount_count() {

@@ -24,6 +24,9 @@ std::vector<pid_t> await_processes(const std::string& word, std::size_t count);
 // The directory of a process's cgroup in the v2 tree; "" where there is none.
 [[nodiscard]] std::string cgroup_of(pid_t pid);
 
+// Whether this kernel's version is below major.minor.
+[[nodiscard]] bool kernel_is_older_than(int major, int minor);
+
 // Lines of our own mount table.
 [[nodiscard]] std::size_t mount_count();
 // Open descriptors of our own.

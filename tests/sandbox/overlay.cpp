@@ -4,10 +4,10 @@
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/utsname.h>
 
 #include <cstring>
 
+#include "harness/host.hpp"
 #include "harness/sandbox.hpp"
 #include "harness/suite.hpp"
 #include "harness/temp.hpp"
@@ -111,21 +111,13 @@ Fd listening(const std::string& path) {
   return fd;
 }
 
-bool is_older_than(int major, int minor) {
-  utsname names{};
-  REQUIRE(::uname(&names) == 0);
-  int had_major = 0, had_minor = 0;
-  REQUIRE(std::sscanf(names.release, "%d.%d", &had_major, &had_minor) == 2);
-  return had_major < major || (had_major == major && had_minor < minor);
-}
-
 // What is not simply "ok" (mayfly-run(1), THE ROOT DIRECTORY).
 std::string expected(const std::string& operation) {
   if (operation == "chown_other") return is_root() ? "EPERM" : "EINVAL";  // mapped, or not
   if (operation == "mknod") return "EPERM";
   if (operation == "rename_directory") return "EXDEV";
   if (operation == "connect") return "ECONNREFUSED";
-  if (operation == "tmpfile" && is_older_than(6, 3)) return "EOPNOTSUPP";
+  if (operation == "tmpfile" && kernel_is_older_than(6, 3)) return "EOPNOTSUPP";
   return "ok";
 }
 
@@ -151,7 +143,7 @@ TEST_CASE("overlay: each operation on the host's files works, or fails as the ma
     furnish_all(work.project());
     const Fd listener = listening(work.project() / "connect/socket");
     const Ended ended = work.end();
-    if (layer == "memory" && is_older_than(6, 6)) {
+    if (layer == "memory" && kernel_is_older_than(6, 6)) {
       CHECK(ended.code == 125);
       CHECK_MESSAGE(contains(ended.err, "tmpfs holds no user xattrs"), ended.err);
       continue;

@@ -16,7 +16,7 @@ LEFT_OUT = re.compile(r"sandbox\..*: ?100,000 words or options")
 # Of the unit tests, what asks the kernel: the others say the same everywhere.
 UNIT = [f"--source-file=*/unit/{part}/*" for part in ("sys", "host", "isolate", "supervise")]
 # Of the sandbox suite, the files whose cases another kernel could answer differently.
-OF_KERNEL = {"cgroup_trees", "death", "disk_layer", "files", "hostile_layer", "limits", "mounts", "nesting", "network",
+OF_KERNEL = {"cgroup_trees", "death", "disk_layer", "features", "files", "hostile_layer", "limits", "mounts", "nesting", "network",
              "overlay", "programs", "start", "time", "world"}
 # What ctest allows a test is for real hardware.
 SLOWER = 4
