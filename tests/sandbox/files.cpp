@@ -150,6 +150,11 @@ TEST_CASE("--tmpfs has the size that was asked for: beyond it ENOSPC") {
 }
 
 TEST_CASE("the layer has a size and a number of inodes: beyond them ENOSPC") {
+  if (kernel_is_older_than(6, 6)) {  // then it is on disk, where the sandbox is ended instead
+    CHECK(sh("dd if=/dev/zero of=/tmp/f bs=64k count=64; sleep 60", {"--layer-size", "1M"})
+              .reason() == "layer_limit");
+    return;
+  }
   const Ended full = sh("dd if=/dev/zero of=/tmp/f bs=64k count=64 2>&1", {"--layer-size", "1M"});
   CHECK(contains(full.out, "No space left on device"));
   const Ended many = sh("i=0; while [ $i -lt 400 ]; do : > /tmp/$i || exit 9; i=$((i+1)); done",
