@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -141,8 +142,11 @@ std::string runtime_dir(uid_t uid, const char* xdg_runtime_dir) {
 }
 
 std::string cache_dir(uid_t uid, const char* xdg_cache_home, const std::string& home) {
-  if (uid == 0) return "/var/cache/mayfly";
   const std::string_view asked = xdg_cache_home != nullptr ? xdg_cache_home : "";
+  // Who is root in a user namespace only sees there that of another user.
+  struct stat info {};
+  const bool has_own = asked.empty() || ::stat("/var/cache", &info) != 0 || info.st_uid == 0;
+  if (uid == 0 && has_own) return "/var/cache/mayfly";
   if (asked.substr(0, 1) == "/") return normal_path(asked) + "/mayfly";
   return home.empty() ? std::string() : home + "/.cache/mayfly";
 }

@@ -21,7 +21,7 @@ void read_places(HostFacts& facts);
 [[nodiscard]] std::string runtime_dir(uid_t uid, const char* xdg_runtime_dir);
 
 // Where layers on disk are made, from the caller's uid, XDG_CACHE_HOME (null: unset) and home.
-// Empty where there is none of these.
+// Empty where there is none of these. Root's is in /var/cache, if that is root's.
 [[nodiscard]] std::string cache_dir(uid_t uid, const char* xdg_cache_home, const std::string& home);
 
 }  // namespace mayfly::host

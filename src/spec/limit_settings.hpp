@@ -90,13 +90,15 @@ inline constexpr Setting kLimitSettings[] = {
      .argument = "auto|memory|disk",
      .group = kLimits,
      .help = "where the layer is (auto: memory if it can be)",
-     .man = "Where the layer is. With `memory` it is a tmpfs, which goes with the sandbox, "
-            "whatever ends it. Before Linux 6.6 a tmpfs cannot be one. With `disk` it is a "
-            "directory below the cache directory (`$XDG_CACHE_HOME/mayfly` or `~/.cache/mayfly`; "
-            "root's is `/var/cache/mayfly`), which is removed at the end and, where mayfly was "
-            "killed, by mayfly-gc(1). Its size is then looked at several times a second: a "
-            "sandbox that is found above it ends with the reason `layer_limit`. The default, "
-            "`auto`, is memory where that works, else disk.",
+     .man =
+         "Where the layer is. With `memory` it is a tmpfs, which goes with the sandbox, "
+         "whatever ends it. Before Linux 6.6 a tmpfs cannot be one. With `disk` it is a "
+         "directory below the cache directory (`$XDG_CACHE_HOME/mayfly` or `~/.cache/mayfly`; "
+         "root's is `/var/cache/mayfly`, unless `/var/cache` belongs to another user, as in a user "
+         "namespace), which is removed at the end and, where mayfly was "
+         "killed, by mayfly-gc(1). Its size is then looked at several times a second: a "
+         "sandbox that is found above it ends with the reason `layer_limit`. The default, "
+         "`auto`, is memory where that works, else disk.",
      .apply = [](Draft& d, Text v) -> Done { return set(d.spec.limits.layer, parse_layer(v)); },
      .text = [](const Spec& spec) { return Written(format_layer(spec.limits.layer)); }},
     {.name = "rlimit",
