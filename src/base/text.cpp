@@ -94,6 +94,12 @@ std::string normal_path(std::string_view absolute) {
   return path.empty() ? "/" : path;
 }
 
+std::string entry_path(std::string_view directory, std::string_view name) {
+  std::string path(directory);
+  if (path.empty() || path.back() != '/') path += '/';
+  return path += name;
+}
+
 bool is_within(std::string_view path, std::string_view base) {
   if (base == "/") return true;
   return path.substr(0, base.size()) == base &&

@@ -32,6 +32,9 @@ namespace mayfly {
 // An absolute path without "//", "/./" and a trailing slash, ".." resolved as text; "/" stays "/".
 [[nodiscard]] std::string normal_path(std::string_view absolute);
 
+// The path of an entry of a directory; both as they are.
+[[nodiscard]] std::string entry_path(std::string_view directory, std::string_view name);
+
 // A time as people read it: "12.3s", "4m05s", "1h02m".
 [[nodiscard]] std::string time_text(std::uint64_t nanoseconds);
 

@@ -99,6 +99,28 @@ std::string missing_hint(const spec::Spec& spec, const Outcome& outcome, const H
              : "it is in no directory of the sandbox's PATH: check the spelling, or write its path";
 }
 
+// Where the host has what is shown at a path inside; the path itself where nothing else is known.
+std::string shown_from(const spec::Spec& spec, const std::string& path) {
+  const auto shows = [&](const spec::FsEntry& entry) {
+    return !entry.source.empty() && is_within(path, entry.target);
+  };
+  const auto entry = std::find_if(spec.fs.rbegin(), spec.fs.rend(), shows);
+  if (entry == spec.fs.rend()) return path;
+  return normal_path(entry->source + path.substr(entry->target.size()));
+}
+
+std::string forbidden_hint(const spec::Spec& spec, const HostView& host) {
+  const std::string& command = spec.argv[0];
+  const std::string path = command[0] == '/' ? shown_from(spec, command) : std::string();
+  if (!path.empty() && host.is_on_noexec(path)) {
+    return shown(path) + " of the host is on a file system that is mounted noexec, from which " +
+           "nothing is executed: copy it inside by --file " + shown(command) + ":755=@" +
+           shown(path) + ", or show it from another place";
+  }
+  return "it must be a file that the sandbox's user may execute (chmod +x), on a path that the "
+         "user may search";
+}
+
 }  // namespace
 
 void explain_exec(const spec::Spec& spec, const HostView& host, Outcome& outcome) {
@@ -106,9 +128,7 @@ void explain_exec(const spec::Spec& spec, const HostView& host, Outcome& outcome
   Error& error = *outcome.error;
   if (!error.hint.empty()) return;
   if (error.sys_errno == EACCES) {
-    error.hint =
-        "it must be a file that the sandbox's user may execute (chmod +x), on a path that the "
-        "user may search";
+    error.hint = forbidden_hint(spec, host);
   } else if (error.sys_errno == ENOENT) {
     error.hint = missing_hint(spec, outcome, host);
     // The call names the last directory of PATH only, which would mislead.

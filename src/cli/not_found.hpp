@@ -13,6 +13,7 @@ struct HostView {
   std::string search_path;  // the caller's PATH
   std::string working_dir;  // of the caller, absolute or empty
   bool (*is_program)(const std::string& path) = nullptr;
+  bool (*is_on_noexec)(const std::string& path) = nullptr;  // … of a file that may be executed
 };
 
 // Gives the error of an outcome with Reason::ExecFailed a hint, unless it has one: before the

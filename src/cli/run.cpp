@@ -1,5 +1,6 @@
 // `mayfly run`: one sandbox, from the request to the words at its end.
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,11 +30,21 @@ bool is_program(const std::string& path) {
          ::access(path.c_str(), X_OK) == 0;
 }
 
+// A program by its mode that its mount forbids to execute.
+bool is_on_noexec(const std::string& path) {
+  struct stat status = {};
+  struct statvfs mount = {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         (status.st_mode & 0111) != 0 && ::statvfs(path.c_str(), &mount) == 0 &&
+         (mount.f_flag & ST_NOEXEC) != 0;
+}
+
 HostView host_view(const Request& request) {
   const char* path = std::getenv("PATH");
   return {.search_path = path != nullptr ? path : "",
           .working_dir = request.working_dir,
-          .is_program = is_program};
+          .is_program = is_program,
+          .is_on_noexec = is_on_noexec};
 }
 
 Outcome explained(const Request& request, Outcome outcome) {

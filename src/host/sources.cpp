@@ -38,7 +38,7 @@ std::string find_socket(Fd fd, const std::string& path, int depth) {
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (entry->d_type == DT_SOCK) return path + "/" + entry->d_name;
+    if (entry->d_type == DT_SOCK) return entry_path(path, entry->d_name);
     if (entry->d_type == DT_DIR) below.emplace_back(name);
   }
   if (depth <= 1) return {};
@@ -46,7 +46,7 @@ std::string find_socket(Fd fd, const std::string& path, int depth) {
     Fd child(::openat(::dirfd(dir.get()), name.c_str(),
                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!child) continue;
-    std::string found = find_socket(std::move(child), path + "/" + name, depth - 1);
+    std::string found = find_socket(std::move(child), entry_path(path, name), depth - 1);
     if (!found.empty()) return found;
   }
   return {};

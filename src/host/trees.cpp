@@ -54,7 +54,7 @@ class Look {
     if (taken_ > kMostInAll) return false;
     std::sort(names.begin(), names.end());
     for (const std::string& name : names)
-      add(directory, name, path + "/" + name, prefix + name, entries);
+      add(directory, name, entry_path(path, name), prefix + name, entries);
     return true;
   }
 

@@ -12,6 +12,7 @@ namespace mayfly::isolate {
 struct [[nodiscard]] Fault {
   int error = 0;  // errno, positive
   std::uint32_t index = 0;
+  unsigned in_way = 0;  // the type (S_IFMT) of what is at a node's place already, if that is why
   explicit operator bool() const noexcept { return error != 0; }
 };
 

@@ -108,7 +108,8 @@ class Preparer {
                                  .data = node.data.c_str(),
                                  .size = node.data.size(),
                                  .modified_ns = node.modified_ns,
-                                 .task_owned = node.task_owned};
+                                 .task_owned = node.task_owned,
+                                 .sets_mode = node.sets_mode};
                    });
     out.nodes = nodes.data();
     out.node_count = nodes.size();

@@ -30,6 +30,7 @@ struct Node {
   std::size_t size = 0;
   std::int64_t modified_ns = 0;
   bool task_owned = false;
+  bool sets_mode = false;
 };
 
 struct Mount {

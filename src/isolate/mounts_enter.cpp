@@ -145,7 +145,7 @@ long make(const Mount& step, const TaskIds& task, std::uint32_t index, int* root
           Sources* sources) noexcept {
   switch (step.kind) {
     case plan::MountKind::Nodes:
-      return -make_nodes_beneath(*root, step.nodes, step.node_count, task, index).error;
+      return -EINVAL;  // make_all() makes them
     case plan::MountKind::Layer:
       return layer_root(step, task, index, root);
     case plan::MountKind::Overlay:
@@ -182,6 +182,11 @@ Fault make_all(const std::vector<Mount>& steps, const TaskIds& task, std::uint32
   Sources sources;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::uint32_t index = first + static_cast<std::uint32_t>(i);
+    if (all[i].kind == plan::MountKind::Nodes) {
+      const Fault fault = make_nodes_beneath(*root, all[i].nodes, all[i].node_count, task, index);
+      if (fault && !all[i].optional) return fault;
+      continue;
+    }
     const long answer = make(all[i], task, index, root, &sources);
     if (answer == -ENOENT && all[i].optional) continue;
     if (answer < 0) return fault_of(answer, index);

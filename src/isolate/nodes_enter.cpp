@@ -52,19 +52,18 @@ long make_file(int dir, const char* name, const Node& node) noexcept {
   const int fd = static_cast<int>(opened);
   long answer = write_all(fd, node.data, node.size);
   if (answer >= 0 && node.modified_ns != 0) answer = raw::set_file_time(fd, node.modified_ns);
-  // The umask is 0 here, so creating set the mode; a file that existed before keeps its own.
+  // The umask is 0 here, so creating set the mode; a file that existed before keeps its own, but
+  // where another was asked for.
+  if (answer >= 0 && node.sets_mode) answer = raw::fchmod(fd, node.mode);
   raw::close(fd);
   return answer;
 }
-
-// A directory that was there already: it stays whose it is.
-constexpr long kExisted = 1;
 
 long make_one(int dir, const char* name, const Node& node) noexcept {
   switch (node.kind) {
     case plan::Node::Kind::Dir: {
       const long made = raw::mkdirat(dir, name, node.mode);
-      return made == -EEXIST ? kExisted : made;
+      return made == -EEXIST ? 0 : made;
     }
     case plan::Node::Kind::File:
       return make_file(dir, name, node);
@@ -78,6 +77,41 @@ long make_one(int dir, const char* name, const Node& node) noexcept {
 
 long give_to_task(int dir, const char* name, const TaskIds& task) noexcept {
   return raw::fchownat(dir, name, task.uid, task.gid, AT_SYMLINK_NOFOLLOW);
+}
+
+// The type of what is there, 0 for nothing, or -errno.
+long type_at(int dir, const char* name) noexcept {
+  struct statx status = {};
+  const long got = raw::statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &status);
+  if (got == -ENOENT) return 0;
+  return got < 0 ? got : status.stx_mode & S_IFMT;
+}
+
+// Of a directory that is there already, which stays whose it is.
+long set_mode(int dir, const char* name, unsigned mode) noexcept {
+  const long opened =
+      raw::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (opened < 0) return opened;
+  const int fd = static_cast<int>(opened);
+  const long set = raw::fchmod(fd, mode);
+  raw::close(fd);
+  return set;
+}
+
+// Only a file is written anew and only a directory is left as it is: in anything else what is
+// written could reach the host, as through a device.
+Fault make_beneath(int dir, const char* name, const Node& node, const TaskIds& task) noexcept {
+  const long there = type_at(dir, name);
+  if (there < 0) return fault_of(there);
+  const bool is_dir = node.kind == plan::Node::Kind::Dir;
+  const bool fits = there == 0 || (is_dir && there == S_IFDIR) ||
+                    (node.kind == plan::Node::Kind::File && there == S_IFREG);
+  if (!fits) return {.error = EEXIST, .in_way = static_cast<unsigned>(there)};
+  if (is_dir && there != 0) {
+    return node.sets_mode ? fault_of(set_mode(dir, name, node.mode)) : Fault{};
+  }
+  if (const Fault fault = fault_of(make_one(dir, name, node))) return fault;
+  return fault_of(give_to_task(dir, name, task));
 }
 
 }  // namespace
@@ -101,10 +135,10 @@ Fault make_nodes_beneath(int root, const Node* nodes, std::size_t count, const T
                                           : open_or_make(root, parent, false);
     if (opened < 0) return fault_of(opened, index);
     const int dir = static_cast<int>(opened);
-    long made = make_one(dir, name, nodes[i]);
-    if (made >= 0 && made != kExisted) made = give_to_task(dir, name, task);
+    Fault fault = make_beneath(dir, name, nodes[i], task);
     raw::close(dir);
-    if (made < 0) return fault_of(made, index);
+    fault.index = index;
+    if (fault) return fault;
   }
   return {};
 }

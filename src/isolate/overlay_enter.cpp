@@ -72,13 +72,27 @@ long keep_root(int* root) noexcept {
   return opened;
 }
 
+bool is_directory(int fd) noexcept {
+  struct statx status = {};
+  return raw::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) >= 0 &&
+         (status.stx_mode & S_IFMT) == S_IFDIR;
+}
+
+// The kernel has one answer, EINVAL, for much; here it says what most often is the reason: a
+// directory cannot be put on a file, nor a file on a directory.
+long why_not_on(int mount, int target) noexcept {
+  if (is_directory(mount) == is_directory(target)) return -EINVAL;
+  return is_directory(target) ? -EISDIR : -ENOTDIR;
+}
+
 }  // namespace
 
 long attach(int mount, const Mount& step, int root) noexcept {
   const Held target(step.make_target ? open_or_make(root, step.target, step.target_is_file)
                                      : open_beneath(root, step.target, 0));
   if (!target) return target.answer();
-  return raw::move_mount(mount, target.get(), "", sys::kMoveMountTEmptyPath);
+  const long moved = raw::move_mount(mount, target.get(), "", sys::kMoveMountTEmptyPath);
+  return moved == -EINVAL ? why_not_on(mount, target.get()) : moved;
 }
 
 // A directory of the layer, bound to itself, since only a mount can be the root.

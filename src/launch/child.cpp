@@ -86,6 +86,7 @@ class ChildHalf {
     message.step = name;
     message.index = fault.index;
     message.error = fault.error;
+    message.value = fault.in_way;
     // It may have moved to its place for init already.
     if (send(socket, &message, nullptr, 0) < 0) send(kInitSocket, &message, nullptr, 0);
     raw::exit_group(kExitCode);

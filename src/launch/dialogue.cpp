@@ -66,7 +66,8 @@ Result<Received> Dialogue::receive() {
 Error Dialogue::told(const Message& failed) {
   needs_disk_ = failed.step == Step::LayerXattr && failed.error == EOPNOTSUPP &&
                 failed.index == isolate::layer::kInMemory;
-  return step_error(plan_, failed);
+  using isolate::mounts::Upper;
+  return step_error(plan_, failed, layer_.directory ? Upper::OnDisk : Upper::InMemory);
 }
 
 // What the child half said before it ended, if it could say anything.

@@ -10,6 +10,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "isolate/disk_layer.hpp"
 #include "launch/messages.hpp"
 #include "plan/plan.hpp"
 
@@ -24,9 +25,11 @@ struct Child {
 
 class Dialogue {
  public:
-  // cgroup: the child's own, empty if it has none. All are borrowed.
-  Dialogue(const plan::Plan& plan, const Child& child, const Fd& cgroup)
-      : plan_(plan), child_(child), cgroup_(cgroup) {}
+  // cgroup: the child's own, empty if it has none. layer: empty if it is in memory. All are
+  // borrowed.
+  Dialogue(const plan::Plan& plan, const Child& child, const Fd& cgroup,
+           const isolate::disk_layer::Made& layer)
+      : plan_(plan), child_(child), cgroup_(cgroup), layer_(layer) {}
 
   // The next message, which must be of this kind; else why the child gave up.
   [[nodiscard]] Result<Received> expect(Kind kind);
@@ -54,6 +57,7 @@ class Dialogue {
   const plan::Plan& plan_;
   const Child& child_;
   const Fd& cgroup_;
+  const isolate::disk_layer::Made& layer_;
   bool has_spoken_ = false;
   bool born_dead_ = false;
   bool needs_disk_ = false;

@@ -17,6 +17,7 @@
 #include "base/result.hpp"
 #include "host/causes.hpp"
 #include "isolate/disk_layer.hpp"
+#include "isolate/mounts.hpp"
 #include "launch/protocol.hpp"
 #include "plan/plan.hpp"
 
@@ -82,6 +83,8 @@ void settle(Sandbox& sandbox);
 [[nodiscard]] Error memory_too_small(const plan::Plan& plan);
 
 // The words for a step that failed: "mount the overlay of /usr", with the plan's own paths.
-[[nodiscard]] Error step_error(const plan::Plan& plan, const Message& failed);
+// layer: where this attempt has it.
+[[nodiscard]] Error step_error(const plan::Plan& plan, const Message& failed,
+                               isolate::mounts::Upper layer = isolate::mounts::Upper::InMemory);
 
 }  // namespace mayfly::launch

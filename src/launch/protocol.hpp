@@ -70,8 +70,9 @@ enum class Kind : std::uint32_t {
   // child half → parent; carries the root directory of the layer; then, where the plan has a
   // terminal, its master and slave; then, where the plan asks for it, the sandbox's /proc
   Ready,
-  // child half or init → supervisor: step, index, error. The sender exits after it. Where init
-  // refuses a request (Step::InitRequest), text = the field that is wrong.
+  // child half or init → supervisor: step, index, error. The sender exits after it. Where a node's
+  // place is taken (Step::Mount), value = the type (S_IFMT) of what is there. Where init refuses a
+  // request (Step::InitRequest), text = the field that is wrong.
   Failed,
   // supervisor → init; slot = a free one; carries memfd, stdin, stdout, stderr (in that order).
   // One at a time: the next Spawn follows the Started or ExecFailed of the last.

@@ -6,119 +6,11 @@
 #include "base/text.hpp"
 #include "isolate/layer.hpp"
 #include "launch/launch.hpp"
+#include "launch/mount_words.hpp"
 #include "sys/mounts.hpp"
 
 namespace mayfly::launch {
 namespace {
-
-struct Words {
-  std::string action;
-  std::string call;
-  std::string hint;
-  ErrorKind kind = ErrorKind::Setup;
-};
-
-const plan::MountStep* mount_step(const plan::Plan& plan, std::uint32_t index) {
-  if (index < plan.mounts.size()) return &plan.mounts[index];
-  index -= static_cast<std::uint32_t>(plan.mounts.size());
-  return index < plan.seals.size() ? &plan.seals[index] : nullptr;
-}
-
-std::string inside(const std::string& target) {
-  return "/" + target;
-}
-
-std::string joined(const std::vector<std::string>& paths) {
-  std::string text;
-  for (const std::string& path : paths)
-    text += (text.empty() ? "" : ":") + shown(path);
-  return text.empty() ? "an empty directory" : text;
-}
-
-Words overlay_words(const plan::MountStep& step, int error) {
-  Words words;
-  words.action = "put " + joined(step.lowers) + " at " + inside(step.target);
-  words.call = "overlay(lowerdir=" + joined(step.lowers) + ")";
-  if (error == EPERM) {
-    words.kind = ErrorKind::HostUnsupported;
-    words.hint = "this kernel refuses overlays in user namespaces; 5.14 or newer is needed";
-  } else if (error == EINVAL) {
-    words.hint =
-        "a directory with other mounts below it, or on a file system that overlayfs does "
-        "not take, cannot be a lower layer; name its parts, or use --ro or --rw";
-  } else if (error == ELOOP) {
-    words.hint =
-        "the mount point inside must not be a symlink, and overlayfs takes none of the kernel's "
-        "own file systems, such as /proc, as a source";
-  } else if (error == ENOENT || error == ENOTDIR) {
-    words.hint = "the mount point must exist inside, as a directory and not behind a symlink";
-  }
-  return words;
-}
-
-const char* bind_hint(const plan::MountStep& step, int error) {
-  if (error == ENOTDIR || error == ELOOP) {
-    return "the target must be of the source's kind and not behind a symlink";
-  }
-  if (step.target == "proc" || step.target.rfind("proc/", 0) == 0) {
-    return "nothing can be put into the sandbox's /proc: choose another target";
-  }
-  return error == EACCES || error == EPERM
-             ? "the sandbox's user must have rights to it on the host"
-             : "choose another target, one that the sandbox can make or has already";
-}
-
-Words mount_words(const plan::Plan& plan, std::uint32_t index, int error) {
-  const plan::MountStep* step = mount_step(plan, index);
-  if (step == nullptr) return {.action = "build the root", .call = {}, .hint = {}};
-  const std::string at = inside(step->target);
-  switch (step->kind) {
-    case plan::MountKind::Overlay:
-      return overlay_words(*step, error);
-    case plan::MountKind::Layer:
-      return {.action = "make the root on the layer",
-              .call = {},
-              .hint = error == ENOSPC ? "raise --layer-size or --layer-inodes" : ""};
-    case plan::MountKind::Nodes: {
-      const std::string name = step->skeleton.empty() ? at : inside(step->skeleton.front().path);
-      return {.action = "make " + shown(name) + " inside",
-              .call = {},
-              .hint = error == ENOSPC || error == EDQUOT
-                          ? "the layer is full: raise --layer-size or --layer-inodes"
-                          : "a parent that is a symlink or a file is refused"};
-    }
-    case plan::MountKind::Bind:
-      return {.action = "bind " + shown(step->source) + " on " + shown(at) +
-                        (step->access == plan::Access::ReadOnly ? " read-only" : ""),
-              .call = "move_mount(" + shown(step->source) + ", " + shown(at) + ")",
-              .hint = bind_hint(*step, error)};
-    case plan::MountKind::Tmpfs:
-      return {.action = "mount a tmpfs on " + shown(at), .call = "fsmount(tmpfs)", .hint = {}};
-    case plan::MountKind::Proc:
-      return {
-          .action = "mount /proc",
-          .call = "fsmount(proc)",
-          .hint = error == EPERM
-                      ? "this system's own /proc is partly masked, as in a container: start the "
-                        "container with an unmasked /proc (docker: --security-opt "
-                        "systempaths=unconfined)"
-                      : "",
-          .kind = error == EPERM ? ErrorKind::HostUnsupported : ErrorKind::Setup};
-    case plan::MountKind::Devpts:
-      return {.action = "mount /dev/pts", .call = "fsmount(devpts)", .hint = {}};
-    case plan::MountKind::Mask:
-      return {.action = "mask " + shown(at),
-              .call = {},
-              .hint = error == ELOOP
-                          ? "it is a symbolic link, or behind one: mask what it points to"
-                          : "it must be a file or directory of the sandbox"};
-    case plan::MountKind::ReadOnly:
-      return {.action = "make " + shown(at) + " read-only",
-              .call = "mount_setattr(" + shown(at) + ", RDONLY)",
-              .hint = {}};
-  }
-  return {};
-}
 
 Words layer_words(const plan::Plan& plan, const Message& failed) {
   const bool on_disk = failed.index == isolate::layer::kOnDisk;
@@ -153,7 +45,7 @@ Words layer_words(const plan::Plan& plan, const Message& failed) {
           .kind = ErrorKind::HostUnsupported};
 }
 
-Words words_of(const plan::Plan& plan, const Message& failed) {
+Words words_of(const plan::Plan& plan, const Message& failed, Upper layer) {
   switch (failed.step) {
     case Step::Clone:
       return {.action = "make a user namespace and the sandbox's other namespaces",
@@ -178,7 +70,11 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
       return layer_words(plan, failed);
     case Step::Mount:
     case Step::Seal:
-      return mount_words(plan, failed.index, failed.error);
+      return mount_words(plan, failed.index,
+                         {.error = failed.error,
+                          .in_way = static_cast<unsigned>(failed.value),
+                          .layer = layer,
+                          .layer_parent = plan.layer_parent});
     case Step::PivotRoot:
       return {.action = "enter the new root", .call = "pivot_root(\".\", \".\")", .hint = {}};
     case Step::Marker:
@@ -230,9 +126,7 @@ Words words_of(const plan::Plan& plan, const Message& failed) {
           .call = "execveat(memfd)",
           .hint = failed.error == EACCES ? "vm.memfd_noexec=2 forbids it: set it to 1 or 0" : ""};
     case Step::TaskChdir:
-      return {.action = "start in " + shown(plan.chdir),
-              .call = "chdir(" + shown(plan.chdir) + ")",
-              .hint = "--chdir names a directory inside, which the sandbox's user may enter"};
+      return chdir_words(plan);
     case Step::TaskUser:
       return {.action = "become the task's user", .call = "setresuid", .hint = {}};
     case Step::InitRequest:
@@ -294,8 +188,8 @@ Error memory_too_small(const plan::Plan& plan) {
                .hint = "raise --memory"};
 }
 
-Error step_error(const plan::Plan& plan, const Message& failed) {
-  Words words = words_of(plan, failed);
+Error step_error(const plan::Plan& plan, const Message& failed, isolate::mounts::Upper layer) {
+  Words words = words_of(plan, failed, layer);
   if (const std::string remedy = sys::common_remedy(failed.error); !remedy.empty()) {
     words.hint = remedy;
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "plan/command.hpp"
+#include "plan/covering.hpp"
 #include "plan/environment.hpp"
 #include "plan/etc_files.hpp"
 #include "plan/identity.hpp"
@@ -73,9 +74,7 @@ void tell_refusals(Plan& plan) {
 
 Result<void> choose_filter(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
   const bool nesting = spec.unsafe.unsafe_nesting;
-  const bool live = std::any_of(plan.mounts.begin(), plan.mounts.end(), [](const MountStep& step) {
-    return step.kind == MountKind::Bind && step.access == Access::ReadWrite && !step.devices;
-  });
+  const bool live = std::any_of(plan.mounts.begin(), plan.mounts.end(), is_live);
   const bool fatal = spec.seccomp_action == spec::SeccompAction::Kill;
   plan.refusals = fatal                  ? Refusals::Fatal
                   : spec.explain_denials ? Refusals::Told

@@ -73,6 +73,7 @@ struct Node {
   std::string data = {};         // File: content; Symlink: target
   std::int64_t modified_ns = 0;  // File: its time (CLOCK_REALTIME), 0 = now
   bool task_owned = false;       // belongs to the task's ids, not to those that build the root
+  bool sets_mode = false;        // beneath the root: what is there already gets the mode, too
   bool operator==(const Node&) const = default;
 };
 
@@ -93,7 +94,8 @@ struct MountStep {
   bool own_target = false;      // the whole way to the target is of our own or the kernel's making
   bool make_target = false;     // create the mount point inside if it is missing
   bool target_is_file = false;  // … as an empty file
-  bool optional = false;        // Mask, ReadOnly: nothing to hide there is not a failure
+  // Mask, ReadOnly: nothing to hide there is not a failure. Nodes: nothing that fails is one
+  bool optional = false;
   bool operator==(const MountStep&) const = default;
 };
 

@@ -1,5 +1,6 @@
 #include "plan/root_view.hpp"
 
+#include <cstddef>
 #include <utility>
 
 #include "base/text.hpp"
@@ -162,10 +163,12 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   }
   plan.mounts.push_back(proc_step());
   add_devices(plan);
+  const std::size_t first_shown = plan.mounts.size();
   TRY(add_project(spec, facts, view.project, !points.empty(), plan));
   for (const spec::FsEntry& entry : spec.fs) {
     TRY(add_entry(entry, facts, spec, plan));
   }
+  keep_home(first_shown, plan);
   // A sandbox inside could not mount its own /proc below masks: the kernel shows no more than the
   // outer one does.
   if (!spec.unsafe.unsafe_nesting) {

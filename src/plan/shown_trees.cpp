@@ -1,10 +1,13 @@
 #include "plan/shown_trees.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
 #include "host/facts.hpp"
+#include "plan/covering.hpp"
 #include "plan/trees.hpp"
 
 namespace mayfly::plan {
@@ -15,6 +18,78 @@ using spec::FsKind;
 
 std::string relative(const std::string& absolute) {
   return absolute.substr(1);
+}
+
+// Where the kernel's ban of user namespaces is written to, in the sandbox's own /proc.
+constexpr std::string_view kBanFile = "/proc/sys/user/max_user_namespaces";
+
+// The option that makes such an entry, as a message names it.
+std::string_view option_of(FsKind kind) {
+  switch (kind) {
+    case FsKind::Ro:
+      return "--ro";
+    case FsKind::Rw:
+      return "--rw";
+    case FsKind::Cow:
+      return "--cow";
+    case FsKind::Tmpfs:
+      return "--tmpfs";
+    case FsKind::File:
+      return "--file";
+    case FsKind::Dir:
+      return "--dir";
+    case FsKind::Symlink:
+      return "--symlink";
+    case FsKind::Mask:
+      return "--mask";
+    case FsKind::Device:
+      return "--device";
+  }
+  return "";
+}
+
+bool is_node(FsKind kind) {
+  return kind == FsKind::File || kind == FsKind::Dir || kind == FsKind::Symlink;
+}
+
+std::string place_of(const FsEntry& entry) {
+  return shown(entry.target) + " (" + std::string(option_of(entry.kind)) + ")";
+}
+
+Result<void> check_proc(const FsEntry& entry) {
+  if (is_node(entry.kind) && is_within(entry.target, "/proc")) {
+    return usage_error(
+        "make " + place_of(entry) + ": /proc is the kernel's, which takes no entries",
+        "choose a target outside of /proc");
+  }
+  if (!is_within(kBanFile, entry.target)) return {};
+  return usage_error("use " + place_of(entry) +
+                         " as a target: the sandbox needs its own /proc, to forbid user namespaces "
+                         "inside",
+                     "choose another one; --mask hides single entries of /proc");
+}
+
+// What we make ourselves is never made on the host.
+Result<void> check_live(const FsEntry& entry, const spec::Spec& spec, const Plan& plan) {
+  if (!is_node(entry.kind)) return {};
+  const MountStep* over = mount_over(plan.mounts, relative(entry.target));
+  if (over == nullptr || !is_live(*over)) return {};
+  const auto shows = [&](const FsEntry& each) {
+    return each.kind == FsKind::Rw && relative(each.target) == over->target;
+  };
+  const bool by_rw = std::any_of(spec.fs.begin(), spec.fs.end(), shows);
+  return usage_error("make " + place_of(entry) + ": it lies in " + shown(over->source) +
+                         ", which is live at " + shown("/" + over->target) +
+                         (by_rw ? " (--rw)" : " (--project rw)") +
+                         ", so that it would be made on the host and stay there",
+                     std::string("show that tree with ") + (by_rw ? "--cow" : "--project cow") +
+                         ", choose a target outside of it, or make the entry there yourself");
+}
+
+// A mount point is not made where that would be on the host.
+bool may_make(const std::string& target, const Plan& plan) {
+  const MountStep* over = mount_over(plan.mounts, target);
+  return over == nullptr || !is_live(*over);
 }
 
 // A directory shown inside, its writes on the layer or refused.
@@ -36,14 +111,14 @@ Result<void> add_overlay(const host::HostFacts& facts, const Shown& shown_dir, P
                            .id_mapped = shown_dir.id_mapped,
                            .must_be_writable = true,
                            .own_target = shown_dir.in_skeleton,
-                           .make_target = true});
+                           .make_target = may_make(relative(shown_dir.target), plan)});
     return {};
   }
   const bool added = add_tree({.source = real,
                                .target = relative(shown_dir.target),
                                .id_mapped = shown_dir.id_mapped,
                                .must_be_writable = true,
-                               .make_target = true},
+                               .make_target = may_make(relative(shown_dir.target), plan)},
                               facts, plan);
   if (added) return {};
   return usage_error("make " + shown(shown_dir.source) +
@@ -69,7 +144,7 @@ Result<void> add_bind(const host::HostFacts& facts, const std::string& source, M
   }
   step.kind = MountKind::Bind;
   step.source = host::real_path(facts.sources, source);
-  step.make_target = true;
+  step.make_target = may_make(step.target, plan);
   const std::string danger = danger_of_binding(
       step.source, facts, unsafe.unsafe_sockets ? Sockets::Allowed : Sockets::Refused);
   if (!danger.empty()) {
@@ -89,9 +164,14 @@ Node node_of(const FsEntry& entry) {
       return {.kind = Node::Kind::File,
               .path = path,
               .mode = entry.mode.value_or(0644),
-              .data = entry.data};
+              .data = entry.data,
+              .sets_mode = entry.mode.has_value()};
     default:
-      return {.kind = Node::Kind::Dir, .path = path, .mode = entry.mode.value_or(0755), .data = {}};
+      return {.kind = Node::Kind::Dir,
+              .path = path,
+              .mode = entry.mode.value_or(0755),
+              .data = {},
+              .sets_mode = entry.mode.has_value()};
   }
 }
 
@@ -158,7 +238,10 @@ Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
 
 Result<void> add_entry(const FsEntry& entry, const host::HostFacts& facts, const spec::Spec& spec,
                        Plan& plan) {
+  TRY(check_proc(entry));
+  TRY(check_live(entry, spec, plan));
   const std::string target = relative(entry.target);
+  const bool make_target = may_make(target, plan);
   MountStep step{.target = target};
   switch (entry.kind) {
     case FsKind::Cow:
@@ -170,7 +253,7 @@ Result<void> add_entry(const FsEntry& entry, const host::HostFacts& facts, const
               .target = target,
               .source = entry.source,
               .devices = true,
-              .make_target = true,
+              .make_target = make_target,
               .target_is_file = true};
       break;
     case FsKind::Tmpfs:
@@ -178,7 +261,7 @@ Result<void> add_entry(const FsEntry& entry, const host::HostFacts& facts, const
               .target = target,
               .size = entry.size > 0 ? entry.size : spec::tmpfs_bytes(spec),
               .mode = entry.mode.value_or(01777),
-              .make_target = true};
+              .make_target = make_target};
       break;
     case FsKind::File:
     case FsKind::Dir:
@@ -191,6 +274,20 @@ Result<void> add_entry(const FsEntry& entry, const host::HostFacts& facts, const
   }
   plan.mounts.push_back(std::move(step));
   return {};
+}
+
+void keep_home(std::size_t first_shown, Plan& plan) {
+  const std::string home = relative(plan.ids.home);
+  const MountStep* over = mount_over(plan.mounts, home);
+  const bool hidden =
+      over != nullptr && over - plan.mounts.data() >= static_cast<std::ptrdiff_t>(first_shown);
+  const bool takes_entries = hidden && over->access == Access::ReadWrite &&
+                             (over->kind == MountKind::Overlay || over->kind == MountKind::Tmpfs);
+  if (!takes_entries || over->target == home) return;
+  plan.mounts.push_back({.kind = MountKind::Nodes,
+                         .target = home,
+                         .skeleton = {{.kind = Node::Kind::Dir, .path = home, .mode = 0700}},
+                         .optional = true});
 }
 
 }  // namespace mayfly::plan

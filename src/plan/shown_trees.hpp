@@ -1,6 +1,7 @@
 // What the caller shows inside: the project and the entries of --ro, --rw, --cow and their like.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "base/result.hpp"
@@ -16,5 +17,9 @@ namespace mayfly::plan {
 
 [[nodiscard]] Result<void> add_entry(const spec::FsEntry& entry, const host::HostFacts& facts,
                                      const spec::Spec& spec, Plan& plan);
+
+// Makes the home directory anew where what is shown hides the root's own: the steps from
+// `first_shown` on. Where nothing can be made, or something is there already, nothing is done.
+void keep_home(std::size_t first_shown, Plan& plan);
 
 }  // namespace mayfly::plan

@@ -32,13 +32,15 @@ const host::TreeFact* tree_of(const host::HostFacts& facts, const std::string& p
 
 std::string joined(const std::string& directory, const std::string& below) {
   if (directory.empty() || below.empty()) return directory + below;
-  return directory + "/" + below;
+  return entry_path(directory, below);
 }
 
-// `path` as seen from `base`, which it is or lies below; both without a leading slash.
+// `path` as seen from `base`, which it is or lies below; both absolute, or both without a leading
+// slash.
 std::string below(const std::string& path, const std::string& base) {
   if (base.empty()) return path;
-  return path.size() == base.size() ? std::string() : path.substr(base.size() + 1);
+  if (path.size() == base.size()) return {};
+  return path.substr(base.back() == '/' ? base.size() : base.size() + 1);
 }
 
 bool covers(const std::string& base, const std::string& path) {
@@ -83,7 +85,7 @@ class Builder {
  private:
   void add_part(const TreePart& part) {
     const bool top = &part == &tree_.parts.front();
-    const std::string at = top ? std::string() : part.path.substr(tree_.path.size() + 1);
+    const std::string at = below(part.path, tree_.path);
     if (is_replaced(at) || is_closed(at)) return;
     // An overlay makes no socket work that lies in it, so only what is no directory counts.
     if (const std::string danger = danger_of(part, Sockets::Allowed); !danger.empty()) {
@@ -155,7 +157,7 @@ class Builder {
   void add_entries(const TreePart& part, const std::string& at) {
     for (const TreeEntry& entry : part.entries) {
       const std::string where = joined(at, entry.path);
-      const std::string source = part.path + "/" + entry.path;
+      const std::string source = joined(part.path, entry.path);
       if (is_replaced(where)) continue;
       if (entry.kind == TreeEntry::Kind::Lower) {
         MountStep step = overlay(where);

@@ -69,6 +69,27 @@ Shown shown_step(const MountStep& step) {
   return shown;
 }
 
+ShownEntry shown_entry(const plan::Node& node) {
+  ShownEntry entry;
+  entry.target = "/" + node.path;
+  entry.mode = node.mode;
+  entry.keeps_mode = !node.sets_mode;
+  switch (node.kind) {
+    case plan::Node::Kind::File:
+      entry.kind = "file";
+      entry.size = node.data.size();
+      break;
+    case plan::Node::Kind::Symlink:
+      entry.kind = "symlink";
+      entry.points_to = node.data;
+      break;
+    default:
+      entry.kind = "directory";
+      break;
+  }
+  return entry;
+}
+
 std::string_view writes_name(Writes writes) {
   switch (writes) {
     case Writes::Layer:
@@ -98,6 +119,21 @@ void write_mounts(JsonWriter& json, const plan::Plan& plan) {
     json.member("writes", writes_name(shown.writes)).member("id_mapped", shown.id_mapped);
     json.member("device", shown.device).member("optional", shown.optional);
     if (shown.size != 0) json.member("size", shown.size);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_entries(JsonWriter& json, const plan::Plan& plan) {
+  json.key("entries").begin_array();
+  for (const ShownEntry& entry : shown_entries(plan)) {
+    json.begin_object().member("target", entry.target).member("kind", entry.kind);
+    if (entry.kind == "symlink") {
+      json.member("points_to", entry.points_to);
+    } else {
+      json.member("mode", entry.mode).member("keeps_mode", entry.keeps_mode);
+    }
+    if (entry.kind == "file") json.member("size", entry.size);
     json.end_object();
   }
   json.end_array();
@@ -204,6 +240,17 @@ std::vector<Shown> shown_mounts(const plan::Plan& plan) {
   return mounts;
 }
 
+std::vector<ShownEntry> shown_entries(const plan::Plan& plan) {
+  std::vector<ShownEntry> entries;
+  for (const MountStep& step : plan.mounts) {
+    // The home directory is no wish of the caller's, and may be there already.
+    if (step.kind != MountKind::Nodes || step.optional) continue;
+    for (const plan::Node& node : step.skeleton)
+      entries.push_back(shown_entry(node));
+  }
+  return entries;
+}
+
 std::vector<std::string> environment_names(const plan::Plan& plan) {
   std::vector<std::string> names;
   for (const std::string& variable : plan.env)
@@ -225,6 +272,7 @@ std::string explanation_json(const spec::Draft& request, const plan::Plan& plan)
   write_texts(json, "namespaces", {"user", "mount", "pid", "net", "ipc", "uts", "cgroup"});
   json.member("terminal", plan.terminal).member("network", "none");
   write_mounts(json, plan);
+  write_entries(json, plan);
   write_limits(json, spec, plan);
   write_rights(json, plan);
   write_cgroup(json, plan);

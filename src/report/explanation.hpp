@@ -28,6 +28,20 @@ struct Shown {
   bool operator==(const Shown&) const = default;
 };
 
+// What the request makes by itself: by --file, --dir, --symlink.
+struct ShownEntry {
+  std::string target;       // absolute, inside
+  std::string kind;         // file, directory, symlink
+  unsigned mode = 0;        // not of a symlink
+  bool keeps_mode = false;  // what is there already keeps its own
+  std::uint64_t size = 0;   // file: bytes
+  std::string points_to;    // symlink
+  bool operator==(const ShownEntry&) const = default;
+};
+
+// In order.
+[[nodiscard]] std::vector<ShownEntry> shown_entries(const plan::Plan& plan);
+
 // The mounts of the plan, in order; the root first.
 [[nodiscard]] std::vector<Shown> shown_mounts(const plan::Plan& plan);
 

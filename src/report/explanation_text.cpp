@@ -63,6 +63,20 @@ std::string mount_words(const Shown& shown) {
   }
 }
 
+std::string entry_words(const ShownEntry& entry) {
+  if (entry.kind == "symlink") return "a symbolic link to " + shown(entry.points_to);
+  const std::string mode = ", mode " + spec::format_mode(entry.mode);
+  if (entry.kind == "directory") return "a directory" + mode;
+  return "a file of " + std::to_string(entry.size) + " bytes" + mode;
+}
+
+void add_path(std::string& text, const std::string& path, const std::string& words) {
+  const std::size_t start = text.size();
+  text += "  " + shown(path);
+  pad(text, start, kPathColumn);
+  text += words + "\n";
+}
+
 void add_mounts(std::string& text, const plan::Plan& plan) {
   text += "\nFiles\n";
   std::string hidden;
@@ -79,12 +93,11 @@ void add_mounts(std::string& text, const plan::Plan& plan) {
     } else if (mount.device) {
       add(devices, mount.target);
     } else {
-      const std::size_t start = text.size();
-      text += "  " + shown(mount.target);
-      pad(text, start, kPathColumn);
-      text += mount_words(mount) + "\n";
+      add_path(text, mount.target, mount_words(mount));
     }
   }
+  for (const ShownEntry& entry : shown_entries(plan))
+    add_path(text, entry.target, entry_words(entry));
   text += "  devices: " + devices + "\n";
   if (!read_only.empty()) text += "  read-only: " + read_only + "\n";
   if (!hidden.empty()) text += "  hidden: " + hidden + "\n";

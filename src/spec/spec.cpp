@@ -76,6 +76,28 @@ bool needs_source(FsKind kind) {
   return kind == FsKind::Ro || kind == FsKind::Rw || kind == FsKind::Cow || kind == FsKind::Device;
 }
 
+// No program gains rights in a sandbox, so a bit that is to give some would be kept by nothing.
+Result<void> check_mode(const FsEntry& entry) {
+  const unsigned mode = entry.mode.value_or(0);
+  if (mode > 07777) {
+    return refused("a path inside", entry.target, "its mode is more than 07777",
+                   "octal permission bits, like 644 or 0700");
+  }
+  const bool is_file = entry.kind == FsKind::File;
+  if (!is_file && entry.kind != FsKind::Dir) return {};
+  if ((mode & 06000) != 0) {
+    return refused("a mode", format_mode(mode),
+                   "nothing in a sandbox is setuid or setgid (for " + shown(entry.target) + ")",
+                   "write it " + format_mode(mode & 01777));
+  }
+  if (is_file && (mode & 01000) != 0) {
+    return refused("a mode", format_mode(mode),
+                   "only a directory can be sticky (for " + shown(entry.target) + ")",
+                   "write it " + format_mode(mode & 0777));
+  }
+  return {};
+}
+
 Result<void> check_entry(const FsEntry& entry) {
   TRY(check_path("a path inside", entry.target));
   if (entry.target == "/") {
@@ -100,11 +122,7 @@ Result<void> check_entry(const FsEntry& entry) {
                      std::string(kShorter));
     }
   }
-  if (entry.mode.value_or(0) > 07777) {
-    return refused("a path inside", entry.target, "its mode is more than 07777",
-                   "octal permission bits, like 644 or 0700");
-  }
-  return {};
+  return check_mode(entry);
 }
 
 Result<void> check_env(const EnvRule& rule) {

@@ -82,10 +82,12 @@ inline constexpr Setting kWorldSettings[] = {
      .argument = "DST[:MODE]=TEXT|@SRC",
      .group = kFiles,
      .help = "a file at DST with a text or a copy of SRC",
-     .man = "Make a file at `DST` that holds `TEXT` as it is, with no newline added, or, after a "
-            "`@`, a copy of the host's file `SRC`. A text that begins with `@` is written with "
-            "two. The default mode is 644. The text can be seen by every user of the host in the "
-            "list of processes: pass secrets by `@`.",
+     .man =
+         "Make a file at `DST` that holds `TEXT` as it is, with no newline added, or, after a "
+         "`@`, a copy of the host's file `SRC`. A text that begins with `@` is written with "
+         "two. The default mode is 644; a file that is there already is written anew and keeps its "
+         "mode, unless `MODE` is given. The text can be seen by every user of the host in the "
+         "list of processes: pass secrets by `@`.",
      .form = Form::Item,
      .key = "mounts",
      .apply = [](Draft& d, Text v) -> Done {
@@ -95,7 +97,8 @@ inline constexpr Setting kWorldSettings[] = {
      .argument = "DST[:MODE]",
      .group = kFiles,
      .help = "an empty directory at DST",
-     .man = "Make an empty directory at `DST`. The default mode is 755.",
+     .man = "Make an empty directory at `DST`. The default mode is 755. One that is there already "
+            "stays as it is, but for its mode where `MODE` is given.",
      .form = Form::Item,
      .key = "mounts",
      .apply = [](Draft& d, Text v) -> Done { return add(d.spec.fs, parse_dir(v)); }},
@@ -103,7 +106,8 @@ inline constexpr Setting kWorldSettings[] = {
      .argument = "DST=TARGET",
      .group = kFiles,
      .help = "a symbolic link at DST that points to TARGET",
-     .man = "Make a symbolic link at `DST` that points to `TARGET`, which is taken as it is.",
+     .man = "Make a symbolic link at `DST`, where nothing may be yet, that points to `TARGET`, "
+            "which is taken as it is.",
      .form = Form::Item,
      .key = "mounts",
      .apply = [](Draft& d, Text v) -> Done { return add(d.spec.fs, parse_symlink(v)); }},

@@ -52,6 +52,9 @@ inline long chdir(const char* path) noexcept {
 inline long fchownat(int dir, const char* path, unsigned uid, unsigned gid, int flags) noexcept {
   return call(__NR_fchownat, dir, arg(path), uid, gid, flags);
 }
+inline long fchmod(int fd, unsigned mode) noexcept {
+  return call(__NR_fchmod, fd, mode);
+}
 inline long fchmodat(int dir, const char* path, unsigned mode) noexcept {
   return call(__NR_fchmodat, dir, arg(path), mode);
 }

@@ -27,6 +27,9 @@ const std::vector<Kind>& kinds() {
       {"stock", {}},
       {"trees", {"--ro", "/usr/share:/shared", "--tmpfs", "/scratch:size=1M", "--mask", "/opt"}},
       {"live", {"--project", "rw"}},
+      {"entries",
+       {"--file", "/srv/text:640=hello", "--file", "/srv/copy=@/etc/hostname", "--dir",
+        "/srv/box:1700", "--dir", "/usr", "--symlink", "/srv/link=text"}},
       {"empty root",
        {"--root", "empty", "--ro", "/usr", "--ro", "/bin", "--ro", "/lib", "--ro", "/lib64",
         "--project", "none"}},
@@ -119,6 +122,36 @@ void check_mounts(const json& plan, const Inside& inside) {
   for (const std::string& point : inside.points) {
     CAPTURE(point);
     CHECK(told.count(point) == 1);
+  }
+}
+
+// The row "NAME TYPE MODE SIZE" of each entry that was asked for.
+void check_entries(const json& plan, const Run& work, const Words& options) {
+  Words look = {"/bin/sh", "-c", "stat -c '%n %F %a %s' \"$@\"; readlink -n \"$@\"", "sh"};
+  for (const json& entry : plan["entries"])
+    look.push_back(entry["target"]);
+  if (look.size() == 4) return;
+  Run again(options, look);
+  again.command.cwd(work.project().path());
+  const Ended ended = again.end();
+  CAPTURE(ended.out);
+  for (const json& entry : plan["entries"]) {
+    const std::string name = entry["target"];
+    CAPTURE(name);
+    std::string row = name + " ";
+    if (entry["kind"] == "symlink") {
+      CHECK(contains(ended.out, row + "symbolic link "));
+      CHECK(contains(ended.out, "\n" + entry["points_to"].get<std::string>()));
+      continue;
+    }
+    row += entry["kind"] == "file" ? "regular file " : "directory ";
+    if (!entry["keeps_mode"] || entry["kind"] == "file") {
+      std::ostringstream mode;
+      mode << std::oct << entry["mode"].get<unsigned>() << " ";
+      row += mode.str();
+      if (entry["kind"] == "file") row += std::to_string(entry["size"].get<std::size_t>()) + "\n";
+    }
+    CHECK(contains(ended.out, row));
   }
 }
 
@@ -225,6 +258,7 @@ TEST_CASE("what explain says of mounts, limits, rights and the environment is fo
     const std::vector<std::string> parts = parts_of(ended.out);
     REQUIRE(parts.size() == 6);
     check_mounts(plan, mounts_inside(parts[0]));
+    check_entries(plan, work, kind.options);
     check_rights(plan, parts[1], parts[4]);
     check_limits(plan, parts[2]);
     check_environment(plan, parts[3]);
@@ -274,6 +308,9 @@ TEST_CASE("explain refuses what run refuses, in the same words") {
   both({"--no-such-option", "true"});
   both({"--ro", "/no/such/tree", "true"});
   both({"--root", "/no/such/root", "true"});
+  both({"--rw", "/tmp:/x", "--unsafe-sockets", "--file", "/x/made=1", "true"});
+  both({"--tmpfs", "/proc", "true"});
+  both({"--dir", "/d:4755", "true"});
   both({});
 }
 
@@ -369,4 +406,9 @@ TEST_CASE("explain's text names each weakness and each downgrade") {
   CHECK(contains(finished.out, "This weakens the isolation: --keep-caps"));
   CHECK(contains(finished.out, "LIVE: the host's itself, writes change the host"));
   CHECK(contains(finished.out, "pids: RLIMIT_NPROC 512"));
+  const Finished made = Command({mayfly_path(), "explain", "run", "--file", "/f:600=12345",
+                                 "--symlink", "/l=/f", "true"})
+                            .run();
+  CHECK(contains(made.out, "a file of 5 bytes, mode 0600"));
+  CHECK(contains(made.out, "a symbolic link to /f"));
 }

@@ -85,7 +85,7 @@ TEST_CASE("what could not be measured says why, wherever a start fails") {
   // Before the plan, in it, while the root is built, before init has a task, at the task's execve.
   const Words starts[] = {{"--ro", "/no/such/source:/x"},
                           {"--user", "no-such-user"},
-                          {"--dir", "/proc/made"},
+                          {"--dir", "/etc/passwd/made"},
                           {"--chdir", "/no/such/directory"},
                           {}};
   for (const Words& options : starts) {

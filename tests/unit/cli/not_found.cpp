@@ -21,6 +21,7 @@ const HostView kHost = {
         [](const std::string& path) {
           return path == "/opt/tool/bin/foo" || path == "/home/me/run.sh";
         },
+    .is_on_noexec = [](const std::string& path) { return path == "/full/tool"; },
 };
 
 spec::Spec command(std::vector<std::string> words) {
@@ -116,6 +117,15 @@ TEST_CASE("slips: what no program is called is taken for what was meant") {
     CAPTURE(each.words[0]);
     CHECK(hint_for(command(each.words)) == each.hint);
   }
+}
+
+TEST_CASE("a program on a file system that is mounted noexec is told where it is on the host") {
+  spec::Spec spec = command({"/t/tool"});
+  spec.fs = {{.kind = spec::FsKind::Ro, .source = "/full", .target = "/t"}};
+  CHECK(hint_for(spec, exec_failed(EACCES)) ==
+        "/full/tool of the host is on a file system that is mounted noexec, from which nothing is "
+        "executed: copy it inside by --file /t/tool:755=@/full/tool, or show it from another "
+        "place");
 }
 
 TEST_CASE("other reasons keep their words, and only a failed execution is explained") {

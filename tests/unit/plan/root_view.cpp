@@ -42,6 +42,10 @@ Plan plan_for(const spec::Spec& spec, const host::HostFacts& facts, const std::s
   return plan;
 }
 
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
 Error refusal(const spec::Spec& spec, const host::HostFacts& facts, const std::string& project) {
   Plan plan;
   plan.ids.home = "/home/me";
@@ -142,6 +146,44 @@ TEST_CASE("entries keep their order and refuse what cannot be") {
   CHECK(refusal({}, facts, "/srv/p").action ==
         "make /srv/p copy-on-write: other file systems are mounted below it, and too much lies "
         "beside them");
+}
+
+TEST_CASE("below a live tree no entry and no mount point is made") {
+  host::HostFacts facts = usual_host();
+  facts.sources = {{.path = "/data", .kind = host::SourceFact::Kind::Directory}};
+  using spec::FsKind;
+  const spec::FsEntry live{.kind = FsKind::Rw, .source = "/data", .target = "/x"};
+  spec::Spec spec;
+  for (const FsKind kind : {FsKind::File, FsKind::Dir, FsKind::Symlink}) {
+    spec.fs = {live, {.kind = kind, .target = "/x/a", .data = "b"}};
+    CHECK(
+        contains(refusal(spec, facts, "").action, "it lies in /data, which is live at /x (--rw)"));
+    spec.fs = {live, {.kind = FsKind::Tmpfs, .target = "/x/t"}, {.kind = kind, .target = "/x/t/a"}};
+    CHECK(at(plan_for(spec, facts, ""), "x/t/a") != nullptr);
+  }
+  spec.fs = {
+      live, {.kind = FsKind::Tmpfs, .target = "/x/t"}, {.kind = FsKind::Tmpfs, .target = "/t"}};
+  const Plan plan = plan_for(spec, facts, "");
+  CHECK(at(plan, "x")->make_target);
+  CHECK_FALSE(at(plan, "x/t")->make_target);
+  CHECK(at(plan, "t")->make_target);
+}
+
+TEST_CASE("a tree on top of the home directory gets one where it can be made") {
+  host::HostFacts facts = usual_host();
+  facts.sources = {{.path = "/data", .kind = host::SourceFact::Kind::Directory}};
+  spec::Spec spec;
+  const auto has_home = [&](spec::FsKind kind, const char* target) {
+    spec.fs = {{.kind = kind, .source = "/data", .target = target}};
+    const Plan plan = plan_for(spec, facts, "");
+    return at(plan, "home/me") != nullptr && at(plan, "home/me")->kind == MountKind::Nodes;
+  };
+  CHECK(has_home(spec::FsKind::Cow, "/home"));
+  CHECK(has_home(spec::FsKind::Tmpfs, "/home"));
+  CHECK_FALSE(has_home(spec::FsKind::Ro, "/home"));
+  CHECK_FALSE(has_home(spec::FsKind::Rw, "/home"));
+  CHECK_FALSE(has_home(spec::FsKind::Cow, "/home/me"));
+  CHECK_FALSE(has_home(spec::FsKind::Cow, "/elsewhere"));
 }
 
 TEST_CASE(

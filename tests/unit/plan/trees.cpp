@@ -123,6 +123,25 @@ TEST_CASE(
         "the kernel's file system proc is mounted on /p/proc");
 }
 
+TEST_CASE("the tree may be the root itself") {
+  for (const bool detachable : {true, false}) {
+    host::HostFacts facts;
+    facts.trees = {{.path = "/",
+                    .parts = {{.path = "/", .mounts_below = true, .detachable = detachable},
+                              {.path = "/dev", .fstype = "devtmpfs"},
+                              {.path = "/srv/data", .fstype = "ext4"}}}};
+    if (!detachable) facts.trees[0].parts[0].entries = {{.path = "usr"}};
+    Plan plan;
+    REQUIRE(add_tree({.source = "/", .target = "host"}, facts, plan));
+    REQUIRE(at(plan, "host/dev") != nullptr);
+    CHECK(at(plan, "host/dev")->kind == MountKind::Mask);
+    REQUIRE(at(plan, "host/srv/data") != nullptr);
+    CHECK(at(plan, "host/srv/data")->lowers == std::vector<std::string>{"/srv/data"});
+    if (!detachable) CHECK(at(plan, "host/usr")->lowers == std::vector<std::string>{"/usr"});
+    CHECK(plan.notes[0].what == "/dev");
+  }
+}
+
 TEST_CASE("a directory that is too crowded is bound as it is, unless a socket is mounted in it") {
   host::HostFacts facts;
   facts.trees = {{.path = "/p",

@@ -131,7 +131,8 @@ class Random {
     if (entry.kind == FsKind::Tmpfs && chance()) entry.size = 1 + wide() % (1u << 30);
     const bool has_mode =
         entry.kind == FsKind::Tmpfs || entry.kind == FsKind::File || entry.kind == FsKind::Dir;
-    if (has_mode && chance()) entry.mode = number() % 010000;
+    const bool may_be_sticky = entry.kind != FsKind::File;
+    if (has_mode && chance()) entry.mode = number() % (may_be_sticky ? 02000 : 01000);
     if (entry.kind == FsKind::File) (chance() ? entry.data : entry.source) = chance() ? path() : "";
     if (entry.kind == FsKind::File && entry.source.empty()) entry.data = text(0);
     if (entry.kind == FsKind::Symlink) entry.data = text(1);
