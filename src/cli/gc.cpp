@@ -30,6 +30,7 @@ FateWords words_for(Fate fate) {
     case Fate::InUse:
       return {"in_use", "in use"};
     case Fate::Kept:
+    case Fate::Gone:
       break;
   }
   return {"kept", "kept"};

@@ -38,12 +38,30 @@ Error lost_to_another(const std::string& path) {
                .hint = "`mayfly gc` may have taken it for a stale one: start again"};
 }
 
+// What a killed run of the same name left whose registry entry is gone, too. Locked by us it is
+// nobody's; if somebody is in it, the kernel does not remove it.
+Result<void> remove_stale(const std::string& path) {
+  const Fd stale = TRY(sys::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  const bool held = !TRY(sys::try_lock(stale, path));
+  Result<void> removed = held ? Result<void>() : remove(path);
+  if (removed && !held) return {};
+  Error error = usage_error("make the cgroup " + shown(path) + ": there is one that is in use",
+                            "choose another --name");
+  if (removed || removed.error().sys_errno == EBUSY) return error;
+  return removed;
+}
+
 }  // namespace
 
 Result<Made> make(const std::string& parent, const std::string& id) {
   Made made;
   made.path = parent + "/mayfly-" + id;
-  TRY(make_directory(made.path));
+  Result<void> fresh = make_directory(made.path);
+  if (!fresh && fresh.error().sys_errno == EEXIST) {
+    TRY(remove_stale(made.path));
+    fresh = make_directory(made.path);
+  }
+  TRY(std::move(fresh));
   OnExit undo([&] { static_cast<void>(sys::rmdir(made.path)); });
   made.directory = TRY(sys::open(made.path, O_RDONLY | O_DIRECTORY));
   // Held as long as the directory is open here: gc takes an empty cgroup that nobody holds for one

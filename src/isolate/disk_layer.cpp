@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,8 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "isolate/layer.hpp"
+#include "isolate/own_directory.hpp"
 #include "sys/entries.hpp"
 #include "sys/event.hpp"
 #include "sys/files.hpp"
@@ -27,40 +30,34 @@ const char* elsewhere() {
   return ::geteuid() == 0 ? kElsewhereForRoot : kElsewhere;
 }
 
-Error unfit(const std::string& path, std::string why) {
+Error unfit(const std::string& parent, std::string why) {
   return Error{.kind = ErrorKind::Setup,
                .sys_errno = 0,
-               .action = "make the layer on disk in " + shown(path) + ": " + std::move(why),
+               .action = "make the layer on disk in " + shown(parent) + ": " + std::move(why),
                .call = {},
                .hint = elsewhere()};
 }
 
-// Whoever removes stale ones leaves young ones alone, so that this takes a start that stood still.
-Error lost_to_another(const std::string& path) {
-  return Error{.kind = ErrorKind::Setup,
-               .sys_errno = 0,
-               .action = "keep the layer " + shown(path) + ": somebody else has its lock",
-               .call = {},
-               .hint = "`mayfly gc` may have taken it for a stale one: start again"};
-}
-
+// <cache directory>/mayfly/layers, or for root /var/cache/mayfly/layers: the last two are ours.
 // Root's sandboxes have ids of nobody's: they must be able to walk through, and see nothing.
-mode_t parent_mode() {
-  return ::geteuid() == 0 ? 0711 : 0700;
+Result<Fd> open_parent(const std::string& parent, own_directory::Missing missing) {
+  const mode_t mode = ::geteuid() == 0 ? 0711 : 0700;
+  Result<Fd> opened = own_directory::open(
+      parent, {.names = 2, .missing = missing, .mode = mode, .purpose = " for layers on disk"});
+  if (opened || opened.error().sys_errno == ENOENT) return opened;
+  Error error = std::move(opened).error();
+  if (!error.hint.empty()) error.hint += ", or ";
+  error.hint += elsewhere();
+  return error;
 }
 
-Result<void> make_path(const std::string& path) {
-  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string part = path.substr(0, slash);
-    if (::mkdir(part.c_str(), parent_mode()) != 0 && errno != EEXIST &&
-        slash == std::string::npos) {
-      Error error = sys::errno_error("make the directory " + shown(path) + " for layers on disk",
-                                     "mkdir(" + shown(part) + ")");
-      if (error.hint.empty()) error.hint = elsewhere();
-      return error;
-    }
-    if (slash == std::string::npos) return {};
-  }
+struct Place {
+  std::string parent, name;
+};
+
+Place place_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return {.parent = path.substr(0, slash), .name = path.substr(slash + 1)};
 }
 
 Result<void> check_file_system(const Fd& parent, const std::string& path) {
@@ -155,40 +152,124 @@ class Removal {
   std::uint64_t lifted_ = 0;
 };
 
+// Makes a fresh directory known as a layer. Empty: a janitor was faster.
+Result<Fd> lock_new(const Fd& parent, const std::string& name) {
+  Result<Fd> directory = sys::open_directory_at(parent.get(), name.c_str());
+  if (!directory && directory.error().sys_errno == ENOENT) return Fd();
+  if (!directory) return std::move(directory).error();
+  if (!TRY(sys::try_lock(*directory, name))) return Fd();
+  if (!sys::is_at(parent, name.c_str(), TRY(sys::fstat(*directory, name)))) return Fd();
+  // Where there are no user xattrs, the child half finds out and says so.
+  static_cast<void>(::fsetxattr(directory->get(), layer::kMark, "1", 1, 0));
+  return std::move(*directory);
+}
+
+// What a run of the same name left that was killed.
+Result<void> remove_stale(const std::string& path, const std::string& parent,
+                          const std::string& name) {
+  constexpr std::int64_t kPatience = 10'000'000'000;
+  const Found found = TRY(find(path, 0));
+  if (found.state == Found::State::Nothing) return {};
+  if (found.state == Found::State::Stale)
+    return remove(found.layer, sys::boottime_ns() + kPatience);
+  Error error = unfit(parent, "there is a layer of that name: " + shown(name));
+  if (found.state == Found::State::Foreign) {
+    error = unfit(parent, "what is at " + shown(name) + " is no layer of mayfly's");
+  }
+  error.hint = "choose another --name";
+  return error;
+}
+
+enum class Kind { Layer, Unfinished, Foreign };
+
+// A layer is marked as soon as it is locked; one without a mark that is empty was to become one.
+Result<Kind> kind_of(const Fd& directory, const sys::Identity& identity) {
+  constexpr std::int64_t kTimeToLock = 10'000'000'000;
+  if (::fgetxattr(directory.get(), layer::kMark, nullptr, 0) >= 0) return Kind::Layer;
+  if (!TRY(sys::names_in(directory, "a layer on disk", 1)).empty()) return Kind::Foreign;
+  const std::int64_t age = sys::realtime_ns() - identity.changed_ns;
+  return age >= 0 && age < kTimeToLock ? Kind::Unfinished : Kind::Layer;
+}
+
 }  // namespace
 
 Result<Fd> open_parent(const std::string& parent) {
-  Fd directory = TRY(sys::open_directory_at(AT_FDCWD, parent.c_str()));
-  const sys::Identity identity = TRY(sys::fstat(directory, parent));
-  if (identity.owner != ::geteuid() || (identity.mode & 022) != 0) {
-    return unfit(parent, "it belongs to somebody else, or others may write there");
-  }
-  return directory;
+  return open_parent(parent, own_directory::Missing::Fail);
 }
 
 Result<Made> make(const std::string& parent, const std::string& id, Owner owner) {
   if (parent.empty()) return unfit("the cache directory", "the caller has no home directory");
-  TRY(make_path(parent));
-  const Fd directory = TRY(open_parent(parent));
-  TRY(check_file_system(directory, parent));
   Made made;
-  const std::string path = parent + "/" + id;
-  if (!TRY(sys::mkdirat(directory, id.c_str(), 0700))) {
-    Error error = unfit(parent, "there is a layer of that name: " + shown(id));
-    error.hint = "`mayfly gc` removes what nobody uses";
-    return error;
+  made.parent = TRY(open_parent(parent, own_directory::Missing::Make));
+  TRY(check_file_system(made.parent, parent));
+  made.path = parent + "/" + id;
+  constexpr int kRounds = 50;
+  for (int round = 0; round < kRounds && !made.directory; ++round) {
+    if (TRY(sys::mkdirat(made.parent, id.c_str(), 0700))) {
+      made.directory = TRY(lock_new(made.parent, id));
+    } else {
+      TRY(remove_stale(made.path, parent, id));
+    }
   }
-  made.path = path;
-  made.directory = TRY(sys::open_directory_at(directory.get(), id.c_str()));
-  if (!TRY(sys::try_lock(made.directory, path))) return lost_to_another(path);
+  if (!made.directory) return unfit(parent, "others remove it: " + shown(id));
   const bool other = owner.uid != ::geteuid() || owner.gid != ::getegid();
   if (other && ::fchown(made.directory.get(), owner.uid, owner.gid) != 0) {
     const Error error =
-        sys::errno_error("give the layer to the sandbox", "fchown(" + shown(path) + ")");
-    static_cast<void>(sys::unlinkat(directory, id.c_str(), sys::Entry::Directory));
+        sys::errno_error("give the layer to the sandbox", "fchown(" + shown(made.path) + ")");
+    static_cast<void>(remove(made, 0));
     return error;
   }
   return made;
+}
+
+Result<Found> find(const std::string& path, std::uint64_t inode) {
+  using State = Found::State;
+  const Place place = place_of(path);
+  Found found;
+  found.layer.path = path;
+  Result<Fd> parent = open_parent(place.parent);
+  if (!parent && parent.error().sys_errno == ENOENT) return found;
+  found.layer.parent = TRY(std::move(parent));
+  const auto is = [&](State state) {
+    found.state = state;
+    return std::move(found);
+  };
+  Result<Fd> directory = sys::open_directory_beneath(found.layer.parent, place.name.c_str());
+  if (!directory) {
+    const int error = directory.error().sys_errno;
+    if (error == ENOENT) return is(State::Nothing);
+    if (error == ENOTDIR || error == ELOOP || error == EXDEV) return is(State::Foreign);
+    return std::move(directory).error();
+  }
+  const sys::Identity identity = TRY(sys::fstat(*directory, path));
+  const Kind kind = inode == 0                ? TRY(kind_of(*directory, identity))
+                    : inode == identity.inode ? Kind::Layer
+                                              : Kind::Foreign;
+  if (kind == Kind::Foreign) return is(State::Foreign);
+  if (kind == Kind::Unfinished || !TRY(sys::try_lock(*directory, path))) return is(State::InUse);
+  // Whoever held it until now may have removed it.
+  if (!sys::is_at(found.layer.parent, place.name.c_str(), identity)) return is(State::Nothing);
+  found.layer.directory = std::move(*directory);
+  return is(State::Stale);
+}
+
+Result<void> remove(const Made& made, std::int64_t deadline_ns) {
+  if (!made.directory) return {};
+  const Place place = place_of(made.path);
+  Fd top = TRY(sys::open_directory_at(made.directory.get(), "."));
+  TRY(Removal(std::move(top), deadline_ns).run());
+  if (sys::is_at(made.parent, place.name.c_str(), TRY(sys::fstat(made.directory, made.path)))) {
+    TRY(sys::unlinkat(made.parent, place.name.c_str(), sys::Entry::Directory));
+    return {};
+  }
+  struct stat info = {};
+  if (::fstat(made.directory.get(), &info) == 0 && info.st_nlink == 0) return {};
+  return Error{.kind = ErrorKind::Setup,
+               .sys_errno = 0,
+               .action = "remove the layer " + shown(made.path) +
+                         ": it was moved, and is empty now; what has its name is left alone",
+               .call = {},
+               .hint = {}};
 }
 
 Result<Opened> open_hidden(const Fd& directory, const char* name) {
@@ -204,22 +285,6 @@ Result<Opened> open_hidden(const Fd& directory, const char* name) {
     return sys::errno_error("open a closed directory of the layer", "chmod");
   }
   return Opened{TRY(sys::open_directory_beneath(directory, name)), mode};
-}
-
-Result<void> remove(const Fd& parent, const std::string& name, std::int64_t deadline_ns) {
-  Result<Fd> top = sys::open_directory_beneath(parent, name.c_str());
-  if (!top && top.error().sys_errno == ENOENT) return {};
-  if (!top) return std::move(top).error();
-  TRY(Removal(std::move(*top), deadline_ns).run());
-  TRY(sys::unlinkat(parent, name.c_str(), sys::Entry::Directory));
-  return {};
-}
-
-Result<void> remove(const Made& made, std::int64_t deadline_ns) {
-  if (made.path.empty()) return {};
-  const std::size_t slash = made.path.rfind('/');
-  const Fd parent = TRY(open_parent(made.path.substr(0, slash)));
-  return remove(parent, made.path.substr(slash + 1), deadline_ns);
 }
 
 }  // namespace mayfly::isolate::disk_layer

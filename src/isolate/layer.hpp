@@ -23,6 +23,9 @@ struct Prepared {
   std::string on_disk;  // a directory of the host that is the layer instead; or empty
 };
 
+// The user xattr of a layer's root. Disk layers are known by it.
+inline constexpr const char* kMark = "user.mayfly";
+
 // What a fault's index says about the layer that it happened to.
 enum Place : std::uint32_t { kInMemory = 0, kOnDisk = 1 };
 

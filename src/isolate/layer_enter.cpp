@@ -34,7 +34,7 @@ Fault enter(const Prepared& prepared, int* directory) noexcept {
 }
 
 Fault try_xattr(const Prepared& prepared) noexcept {
-  return fault_of(raw::setxattr(".", "user.mayfly", "1", 1), place(prepared));
+  return fault_of(raw::setxattr(".", kMark, "1", 1), place(prepared));
 }
 
 }  // namespace mayfly::isolate::layer

@@ -118,8 +118,9 @@ Result<Verdict> remove_locked(const RuntimeDir& directory, const Fd& folder, con
   }
   if (!finding.parent.empty()) isolate::cgroup::give_back(finding.parent, id);
   if (record && record->id == id) {
-    std::string problem = TRY(remove_layer(*record, request.patience_ns));
-    if (!problem.empty()) return kept(std::move(problem));
+    LayerEnd end = TRY(remove_layer(*record, request.patience_ns));
+    if (end.kept) return kept(std::move(end.why));
+    if (finding.note.empty()) finding.note = std::move(end.why);
   }
   TRY(sys::unlinkat(folder, kStateFile, sys::Entry::File));
   TRY(sys::unlinkat(folder, kNewStateFile, sys::Entry::File));
@@ -131,6 +132,15 @@ Result<Verdict> remove_locked(const RuntimeDir& directory, const Fd& folder, con
   return Verdict{.what = id, .fate = Fate::Removed, .why = std::move(finding.note)};
 }
 
+// Between its making and its first state an entry is not locked, and after its last one it is about
+// to go.
+Result<bool> is_unfinished(const Fd& folder, const sys::Identity& identity,
+                           std::int64_t unfinished_age_ns) {
+  if (TRY(sys::lookup(folder.get(), kStateFile))) return false;
+  const std::int64_t age = sys::realtime_ns() - identity.changed_ns;
+  return age >= 0 && age < unfinished_age_ns;
+}
+
 Verdict judge_entry(const RuntimeDir& directory, const std::string& id, const GcRequest& request) {
   const auto verdict = [&](Fate fate, std::string why) {
     return Verdict{.what = id, .fate = fate, .why = std::move(why)};
@@ -139,7 +149,7 @@ Verdict judge_entry(const RuntimeDir& directory, const std::string& id, const Gc
   const Result<Fd> folder = sys::open_directory_at(directory.fd().get(), id.c_str());
   if (!folder) {
     const int error = folder.error().sys_errno;
-    if (error == ENOENT) return verdict(Fate::Removed, "somebody else was faster");
+    if (error == ENOENT) return verdict(Fate::Gone, {});
     if (error == ENOTDIR || error == ELOOP) return verdict(Fate::Kept, "not a directory");
     return verdict(Fate::Kept, describe(folder.error()));
   }
@@ -147,9 +157,13 @@ Verdict judge_entry(const RuntimeDir& directory, const std::string& id, const Gc
   if (!identity || identity->owner != ::geteuid()) {
     return verdict(Fate::Kept, "it belongs to somebody else");
   }
+  const Result<bool> unfinished = is_unfinished(*folder, *identity, request.unfinished_age_ns);
+  if (unfinished && *unfinished) return verdict(Fate::InUse, {});
   const Result<bool> locked = sys::try_lock(*folder, id);
   if (!locked) return verdict(Fate::Kept, describe(locked.error()));
   if (!*locked) return verdict(Fate::InUse, {});
+  // Whoever held it until now may have removed it.
+  if (!sys::is_at(directory.fd(), id.c_str(), *identity)) return verdict(Fate::Gone, {});
   Result<Verdict> removed = remove_locked(directory, *folder, id, request);
   return removed ? std::move(*removed) : verdict(Fate::Kept, describe(removed.error()));
 }
@@ -184,7 +198,7 @@ Result<void> collect_orphans(const RuntimeDir& directory, const std::string& par
     Verdict verdict{.what = parent + "/" + name, .fate = Fate::WouldRemove, .why = {}};
     if (request.mode == GcMode::Remove) {
       const Result<bool> removed = sys::unlinkat(top, name.c_str(), sys::Entry::Directory);
-      verdict.fate = removed ? Fate::Removed : Fate::Kept;
+      verdict.fate = !removed ? Fate::Kept : *removed ? Fate::Removed : Fate::Gone;
       if (!removed) verdict.why = describe(removed.error());
     }
     verdicts.push_back(std::move(verdict));
@@ -210,7 +224,8 @@ Result<std::vector<Verdict>> collect(const RuntimeDir& directory, const GcReques
     verdicts.push_back(judge_entry(directory, names[(first + i) % names.size()], request));
   for (const std::string& parent : request.cgroup_parents)
     TRY(collect_orphans(directory, parent, request, verdicts));
-  if (!request.layer_parent.empty()) TRY(collect_layers(directory, request, verdicts));
+  if (!request.layer_parent.empty()) collect_layers(directory, request, verdicts);
+  std::erase_if(verdicts, [](const Verdict& verdict) { return verdict.fate == Fate::Gone; });
   return verdicts;
 }
 
@@ -218,6 +233,7 @@ Verdict remove_stale(const RuntimeDir& directory, const std::string& id,
                      const std::string& cgroup_mount) {
   GcRequest request;
   request.cgroup_mount = cgroup_mount;
+  request.unfinished_age_ns = 0;
   return judge_entry(directory, id, request);
 }
 

@@ -19,7 +19,8 @@
 
 namespace mayfly::supervise {
 
-enum class Fate { Removed, WouldRemove, InUse, Kept };
+// Gone: its owner or another janitor was faster; no word is said about it.
+enum class Fate { Removed, WouldRemove, InUse, Kept, Gone };
 
 struct Verdict {
   std::string what;  // an id, or the path of a cgroup
@@ -36,12 +37,14 @@ struct GcRequest {
   std::string layer_parent;                  // where layers on disk without one are, or empty
   std::size_t most = SIZE_MAX;               // entries, and cgroups of each parent, looked at
   std::int64_t patience_ns = 2'000'000'000;  // for killed processes to be gone, per cgroup
-  // A younger cgroup, or layer, may belong to a start that has not come to lock it.
+  // A younger cgroup may belong to a start that has not come to lock it.
   std::int64_t orphan_age_ns = 1'000'000'000;
+  // A younger entry without a state is one that is being made, or removed by its owner.
+  std::int64_t unfinished_age_ns = 10'000'000'000;
 };
 
-// A layer on disk is removed if its record names it, or if it has a random name, its owner is us,
-// nobody holds its lock (src/isolate/disk_layer.hpp) and it is no link.
+// A layer on disk is removed if nobody holds its lock and it is the one that its record names, or,
+// of those without an entry, if it has the mark of one (src/isolate/disk_layer.hpp).
 //
 // Goes through all entries, then through the parents: in its first 100 ms a run has no entry (see
 // supervisor.cpp), so one that is killed then leaves an empty cgroup with a random name. The
@@ -49,7 +52,8 @@ struct GcRequest {
 [[nodiscard]] Result<std::vector<Verdict>> collect(const RuntimeDir& directory,
                                                    const GcRequest& request);
 
-// One entry.
+// One entry, for a start that wants its name: one that is being made is taken, too, and whoever
+// made it sees that it lost.
 [[nodiscard]] Verdict remove_stale(const RuntimeDir& directory, const std::string& id,
                                    const std::string& cgroup_mount);
 

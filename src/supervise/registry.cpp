@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "base/text.hpp"
+#include "isolate/own_directory.hpp"
 #include "supervise/janitor.hpp"
 #include "sys/entries.hpp"
 #include "sys/files.hpp"
@@ -44,17 +45,14 @@ Error with_remedy(Error error, const std::string& path) {
 }
 
 Result<void> judge_directory(const Fd& fd, const std::string& path) {
+  using isolate::own_directory::Others;
   const sys::Identity identity = TRY(sys::fstat(fd, path));
-  if (identity.owner != ::geteuid()) {
-    return unsafe("the runtime directory " + shown(path),
-                  "it belongs to user " + std::to_string(identity.owner),
-                  "remove it, or set XDG_RUNTIME_DIR to a directory of your own");
-  }
-  if ((identity.mode & 077) != 0) {
-    return unsafe("the runtime directory " + shown(path), "others may enter it",
-                  "chmod 700 " + shown(path));
-  }
-  return {};
+  auto why = isolate::own_directory::why_not(identity, Others::AreKeptOut);
+  if (!why) return {};
+  const bool theirs = identity.owner != ::geteuid();
+  return unsafe("the runtime directory " + shown(path), std::move(*why),
+                theirs ? "remove it, or set XDG_RUNTIME_DIR to a directory of your own"
+                       : "chmod 700 " + shown(path));
 }
 
 // What gc could not read back must not be written.

@@ -4,87 +4,84 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "base/text.hpp"
 #include "isolate/disk_layer.hpp"
-#include "sys/entries.hpp"
 #include "sys/event.hpp"
 #include "sys/files.hpp"
 
 namespace mayfly::supervise {
 namespace {
 
+using isolate::disk_layer::Found;
+
 constexpr std::int64_t kRemovalPatience = 600'000'000'000;
 constexpr std::size_t kMostNames = 10'000;
 
-// True: it is gone, or nobody's to begin with. Else `why` it is kept.
-Result<bool> end_layer(const std::string& parent_path, const std::string& id, std::uint64_t inode,
-                       std::int64_t patience_ns, std::string& why) {
-  const Result<Fd> parent = isolate::disk_layer::open_parent(parent_path);
-  if (!parent && parent.error().sys_errno == ENOENT) return true;
-  if (!parent) return std::move(parent).error();
-  const Result<Fd> layer = sys::open_directory_beneath(*parent, id.c_str());
-  if (!layer && layer.error().sys_errno == ENOENT) return true;
-  if (!layer) return std::move(layer).error();
-  const sys::Identity identity = TRY(sys::fstat(*layer, id));
-  if (inode != 0 && identity.inode != inode) {
-    why = "the layer of its name is not the recorded one";
-    return true;
+Result<Verdict> judge_layer(const std::string& path, GcMode mode) {
+  Verdict verdict{.what = path, .fate = Fate::Gone, .why = {}};
+  const Found found = TRY(isolate::disk_layer::find(path, 0));
+  switch (found.state) {
+    case Found::State::Nothing:
+      return verdict;
+    case Found::State::InUse:
+      verdict.fate = Fate::InUse;
+      return verdict;
+    case Found::State::Foreign:
+      verdict.fate = Fate::Kept;
+      verdict.why = "no layer that mayfly made";
+      return verdict;
+    case Found::State::Stale:
+      break;
   }
-  if (!TRY(sys::try_lock(*layer, id))) {
-    why = "its layer is in use";
-    return false;
-  }
-  TRY(isolate::disk_layer::remove(*parent, id, sys::boottime_ns() + patience_ns));
-  return true;
+  verdict.fate = Fate::WouldRemove;
+  if (mode == GcMode::DryRun) return verdict;
+  TRY(isolate::disk_layer::remove(found.layer, sys::boottime_ns() + kRemovalPatience));
+  verdict.fate = Fate::Removed;
+  return verdict;
 }
 
-bool is_young(const Fd& parent, const std::string& name, std::int64_t age_ns) {
+bool has_entry(const RuntimeDir& directory, const std::string& name) {
   struct stat info {};
-  if (::fstatat(parent.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
-  const std::int64_t changed =
-      std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
-  return sys::realtime_ns() - changed < age_ns;
+  return ::fstatat(directory.fd().get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 }  // namespace
 
-Result<std::string> remove_layer(const Record& record, std::int64_t patience_ns) {
-  const std::string ending = "/layers/" + record.id;
-  if (record.layer.empty()) return std::string();
-  if (patience_ns == 0) return std::string("its layer on disk takes a while to remove");
-  if (normal_path(record.layer) != record.layer || !record.layer.ends_with(ending)) {
-    return std::string("its record names a layer that is not one of ours");
-  }
-  const std::string parent = record.layer.substr(0, record.layer.rfind('/'));
-  std::string why;
-  TRY(end_layer(parent, record.id, record.layer_inode, kRemovalPatience, why));
-  return why;
+Result<LayerEnd> remove_layer(const Record& record, std::int64_t patience_ns) {
+  const auto kept = [](const char* why) { return LayerEnd{.kept = true, .why = why}; };
+  if (record.layer.empty()) return LayerEnd{};
+  if (patience_ns == 0) return kept("its layer on disk takes a while to remove");
+  if (normal_path(record.layer) != record.layer || !record.layer.ends_with("/layers/" + record.id))
+    return kept("its record names a layer that is not one of ours");
+  const Found found = TRY(isolate::disk_layer::find(record.layer, record.layer_inode));
+  if (found.state == Found::State::InUse) return kept("its layer is in use");
+  if (found.state == Found::State::Foreign)
+    return LayerEnd{.kept = false, .why = "the layer of its name is not the recorded one"};
+  if (found.state == Found::State::Stale)
+    TRY(isolate::disk_layer::remove(found.layer, sys::boottime_ns() + kRemovalPatience));
+  return LayerEnd{};
 }
 
-Result<void> collect_layers(const RuntimeDir& directory, const GcRequest& request,
-                            std::vector<Verdict>& verdicts) {
-  const Result<Fd> parent = isolate::disk_layer::open_parent(request.layer_parent);
-  if (!parent && parent.error().sys_errno == ENOENT) return {};
-  if (!parent) return std::move(parent).error();
-  for (const std::string& name : TRY(sys::names_in(*parent, request.layer_parent, kMostNames))) {
-    struct stat info {};
-    const bool has_entry =
-        ::fstatat(directory.fd().get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!is_random_id(name) || has_entry || is_young(*parent, name, request.orphan_age_ns)) {
-      continue;
-    }
-    Verdict verdict{
-        .what = request.layer_parent + "/" + name, .fate = Fate::WouldRemove, .why = {}};
-    if (request.mode == GcMode::Remove) {
-      const Result<bool> gone =
-          end_layer(request.layer_parent, name, 0, kRemovalPatience, verdict.why);
-      verdict.fate = gone && *gone ? Fate::Removed : gone ? Fate::InUse : Fate::Kept;
-      if (!gone) verdict.why = describe(gone.error());
-    }
-    verdicts.push_back(std::move(verdict));
+void collect_layers(const RuntimeDir& directory, const GcRequest& request,
+                    std::vector<Verdict>& verdicts) {
+  const std::string& top = request.layer_parent;
+  const auto kept = [&](const std::string& what, const Error& error) {
+    verdicts.push_back({.what = what, .fate = Fate::Kept, .why = describe(error)});
+  };
+  const Result<Fd> parent = isolate::disk_layer::open_parent(top);
+  if (!parent && parent.error().sys_errno == ENOENT) return;
+  if (!parent) return kept(top, parent.error());
+  const auto names = sys::names_in(*parent, top, kMostNames);
+  if (!names) return kept(top, names.error());
+  for (const std::string& name : *names) {
+    if (has_entry(directory, name)) continue;
+    const std::string path = top + "/" + name;
+    Result<Verdict> verdict = judge_layer(path, request.mode);
+    if (!verdict) kept(path, verdict.error());
+    if (verdict) verdicts.push_back(std::move(*verdict));
   }
-  return {};
 }
 
 }  // namespace mayfly::supervise

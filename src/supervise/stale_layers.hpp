@@ -8,12 +8,17 @@
 
 namespace mayfly::supervise {
 
-// The layer that a record names, if that can be one of ours. Why it is kept, or empty. patience_ns
-// 0: it is, since to remove one may take a while.
-[[nodiscard]] Result<std::string> remove_layer(const Record& record, std::int64_t patience_ns);
+struct LayerEnd {
+  bool kept = false;
+  std::string why;  // it is kept; else what was special about it, or empty
+};
 
-// Layers of runs that were killed before they had an entry.
-[[nodiscard]] Result<void> collect_layers(const RuntimeDir& directory, const GcRequest& request,
-                                          std::vector<Verdict>& verdicts);
+// The layer that a record names, if that can be one of ours. patience_ns 0: it is kept, since to
+// remove one may take a while.
+[[nodiscard]] Result<LayerEnd> remove_layer(const Record& record, std::int64_t patience_ns);
+
+// Layers without an entry: of runs that were killed before they had one, or in an earlier boot.
+void collect_layers(const RuntimeDir& directory, const GcRequest& request,
+                    std::vector<Verdict>& verdicts);
 
 }  // namespace mayfly::supervise

@@ -42,6 +42,12 @@ Result<Identity> fstat(const Fd& fd, std::string_view what) {
                   .modified_ns = to_ns(info.st_mtim)};
 }
 
+bool is_at(const Fd& directory, const char* name, const Identity& identity) {
+  struct stat info {};
+  return ::fstatat(directory.get(), name, &info, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 &&
+         info.st_dev == identity.device && info.st_ino == identity.inode;
+}
+
 Result<bool> mkdirat(const Fd& directory, const char* name, mode_t mode) {
   if (::mkdirat(directory.get(), name, mode) == 0) return true;
   if (errno == EEXIST) return false;

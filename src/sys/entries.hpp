@@ -27,6 +27,9 @@ struct Identity {
 };
 [[nodiscard]] Result<Identity> fstat(const Fd& fd, std::string_view what);
 
+// Whether the name is still that of the file that an open descriptor is.
+[[nodiscard]] bool is_at(const Fd& directory, const char* name, const Identity& identity);
+
 // False: there is something of that name already.
 [[nodiscard]] Result<bool> mkdirat(const Fd& directory, const char* name, mode_t mode);
 

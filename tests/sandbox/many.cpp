@@ -93,6 +93,30 @@ TEST_CASE("of two sandboxes with one name the second is refused while the first 
   CHECK(sh("echo started", {"--name", name}).out == "started\n");
 }
 
+TEST_CASE("gc beside starts and ends says nothing of them but that they are in use") {
+  std::vector<std::string> ids;
+  std::string told;
+  for (int round = 0; round < 5; ++round) {
+    std::list<Run> runs;
+    std::vector<Process> processes;
+    for (int i = 0; i < 6; ++i) {
+      ids.push_back("beside-" + new_marker());
+      runs.emplace_back(Words{"--name", ids.back()}, Words{"/bin/sh", "-c", ":"});
+      processes.push_back(runs.back().command.start());
+      const Process first = Command({mayfly_path(), "gc"}).start();
+      told += Command({mayfly_path(), "gc"}).run().out;
+    }
+    std::size_t i = 0;
+    for (const Run& each : runs)
+      CHECK(each.end(std::move(processes[i++])).code == 0);
+  }
+  for (const std::string& id : ids) {
+    CAPTURE(told);
+    CHECK_FALSE(contains(told, id + ": removed"));
+    CHECK_FALSE(contains(told, id + ": kept"));
+  }
+}
+
 TEST_CASE("gc removes what a killed supervisor left, and nothing that lives") {
   const std::string dead = "dead-" + new_marker(), alive = "alive-" + new_marker();
   const Run living({"--name", alive, "--ttl", paced_text(20'000)}, {kProbe, "hold"});

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "../supervise/support.hpp"
@@ -17,10 +18,14 @@ using namespace mayfly::isolate;
 using mayfly::test::in_child;
 using mayfly::test::read_text;
 using mayfly::test::skip;
-using mayfly::test::TempDir;
 using mayfly::test::write_text;
 
 namespace {
+
+// As a cache directory: others cannot come there.
+struct TempDir : mayfly::test::TempDir {
+  TempDir() { ::chmod(path().c_str(), 0700); }
+};
 
 disk_layer::Made make_in(const TempDir& dir, const std::string& id = "abc") {
   Result<disk_layer::Made> made =
@@ -32,6 +37,16 @@ disk_layer::Made make_in(const TempDir& dir, const std::string& id = "abc") {
 bool is_there(const std::string& path) {
   struct stat info = {};
   return ::lstat(path.c_str(), &info) == 0;
+}
+
+disk_layer::Owner own_ids() {
+  return {.uid = ::geteuid(), .gid = ::getegid()};
+}
+
+// Without user xattrs a layer that holds something cannot be told from another directory; no
+// sandbox starts there.
+bool holds_marks(const TempDir& dir) {
+  return ::setxattr(dir.path().c_str(), "user.test", "1", 1, 0) == 0;
 }
 
 // d/d/d/…, made by descriptor: no path of this length exists.
@@ -68,7 +83,8 @@ TEST_CASE("disk layer: made locked and for its owner alone; no second one of its
   CHECK_FALSE(*locked);
   const auto second = disk_layer::make(dir / "layers", "abc", {});
   REQUIRE_FALSE(second);
-  CHECK(second.error().hint == "`mayfly gc` removes what nobody uses");
+  CHECK(describe(second.error()).find("there is a layer of that name") != std::string::npos);
+  CHECK(second.error().hint == "choose another --name");
 }
 
 TEST_CASE("disk layer: a directory in which others may write is refused") {
@@ -78,6 +94,7 @@ TEST_CASE("disk layer: a directory in which others may write is refused") {
   const auto made = disk_layer::make(dir / "layers", "abc", {});
   REQUIRE_FALSE(made);
   CHECK(describe(made.error()).find("others may write there") != std::string::npos);
+  CHECK(made.error().hint.rfind("chmod go-w " + (dir / "layers"), 0) == 0);
   ::rmdir((dir / "layers").c_str());
   REQUIRE(::symlink("/tmp", (dir / "layers").c_str()) == 0);
   CHECK_FALSE(disk_layer::make(dir / "layers", "abc", {}));
@@ -94,7 +111,7 @@ TEST_CASE("disk layer: a directory of somebody else's, or that a group may write
   REQUIRE(::chown(layers.c_str(), 1234, 0) == 0);
   const auto made = disk_layer::make(layers, "abc", {});
   REQUIRE_FALSE(made);
-  CHECK(describe(made.error()).find("it belongs to somebody else") != std::string::npos);
+  CHECK(describe(made.error()).find("it belongs to user 1234") != std::string::npos);
 }
 
 TEST_CASE("disk layer: on an overlay it is refused, with the remedy") {
@@ -115,6 +132,96 @@ TEST_CASE("disk layer: on an overlay it is refused, with the remedy") {
   if (answer.starts_with("no ")) return skip(answer + " here");
   CHECK(answer.find("it lies on an overlay itself, as in a container | mount a file system") !=
         std::string::npos);
+}
+
+TEST_CASE("disk layer: what is above is judged, too: modes, owners and links") {
+  const TempDir dir;
+  const auto answer = [&](const std::string& cache) {
+    const auto made = disk_layer::make(cache + "/mayfly/layers", "abc", own_ids());
+    if (!made) return describe(made.error());
+    REQUIRE(disk_layer::remove(*made, 0));
+    return std::string("made");
+  };
+  const auto unfit = [](const std::string& path, const std::string& why) {
+    return "cannot use the directory " + path + " for layers on disk: " + why;
+  };
+  CHECK(answer(dir / "new/cache") == "made");
+  REQUIRE(::chmod(dir.path().c_str(), 0711) == 0);
+
+  const std::string mayfly = dir / "new/cache/mayfly";
+  REQUIRE(::chmod(mayfly.c_str(), 0777) == 0);
+  CHECK(answer(dir / "new/cache") == unfit(mayfly, "others may write there"));
+  REQUIRE(::chmod(mayfly.c_str(), 01777) == 0);
+  CHECK(answer(dir / "new/cache") == unfit(mayfly, "others may write there"));
+  REQUIRE(::chmod(mayfly.c_str(), 0755) == 0);
+  CHECK(answer(dir / "new/cache") == "made");
+
+  // Further above it matters whether others can come there, and what they can do there.
+  REQUIRE(::chmod((dir / "new").c_str(), 0777) == 0);
+  CHECK(answer(dir / "new/cache") == unfit(dir / "new", "others may write there"));
+  REQUIRE(::chmod((dir / "new").c_str(), 01777) == 0);
+  CHECK(answer(dir / "new/cache") == "made");
+  REQUIRE(::chmod((dir / "new").c_str(), 0775) == 0);
+  REQUIRE(::chmod(dir.path().c_str(), 0700) == 0);
+  CHECK(answer(dir / "new/cache") == "made");
+
+  REQUIRE(::symlink("new/../new/cache", (dir / "link").c_str()) == 0);
+  CHECK(answer(dir / "link") == "made");
+  REQUIRE(::mkdir((dir / "other").c_str(), 0700) == 0);
+  REQUIRE(::symlink(mayfly.c_str(), (dir / "other/mayfly").c_str()) == 0);
+  CHECK(answer(dir / "other") ==
+        unfit(dir / "other/mayfly", "it is not a directory, or a symbolic link"));
+  REQUIRE(::symlink("circle", (dir / "circle").c_str()) == 0);
+  CHECK(answer(dir / "circle") == unfit(dir / "circle", "its links go in circles"));
+  write_text(dir / "file", "");
+  CHECK(answer(dir / "file") == unfit(dir / "file", "it is not a directory"));
+
+  if (::geteuid() != 0) return;
+  REQUIRE(::chown((dir / "new/cache").c_str(), 1000, 1000) == 0);
+  CHECK(answer(dir / "new/cache") == unfit(dir / "new/cache", "it belongs to user 1000"));
+  REQUIRE(::lchown((dir / "link").c_str(), 1000, 1000) == 0);
+  CHECK(answer(dir / "link") == unfit(dir / "link", "it belongs to user 1000"));
+}
+
+TEST_CASE("disk layer: removed where it is, whatever has its name or its path by now") {
+  const TempDir dir;
+  REQUIRE(::mkdir((dir / "mayfly").c_str(), 0700) == 0);
+  const auto made = disk_layer::make(dir / "mayfly/layers", "abc", own_ids());
+  REQUIRE(made);
+  write_text(made->path + "/file", "x");
+  REQUIRE(::rename((dir / "mayfly").c_str(), (dir / "moved").c_str()) == 0);
+  for (const char* each : {"mine", "mine/layers", "mine/layers/abc"})
+    REQUIRE(::mkdir((dir / each).c_str(), 0700) == 0);
+  write_text(dir / "mine/layers/abc/precious", "keep");
+  REQUIRE(::symlink((dir / "mine").c_str(), (dir / "mayfly").c_str()) == 0);
+  REQUIRE(disk_layer::remove(*made, 0));
+  CHECK(read_text(dir / "mine/layers/abc/precious") == "keep");
+  CHECK_FALSE(is_there(dir / "moved/layers/abc"));
+
+  const disk_layer::Made second = make_in(dir);
+  write_text(second.path + "/file", "x");
+  REQUIRE(::rename(second.path.c_str(), (dir / "layers/x").c_str()) == 0);
+  REQUIRE(::mkdir(second.path.c_str(), 0700) == 0);
+  write_text(second.path + "/keep", "mine");
+  const Result<void> removed = disk_layer::remove(second, 0);
+  REQUIRE_FALSE(removed);
+  CHECK(describe(removed.error()).find("it was moved, and is empty now") != std::string::npos);
+  CHECK(read_text(second.path + "/keep") == "mine");
+  CHECK(::rmdir((dir / "layers/x").c_str()) == 0);  // empty
+}
+
+TEST_CASE("disk layer: what a killed run left makes way for the next of its name") {
+  const TempDir dir;
+  if (!holds_marks(dir)) return;
+  write_text(make_in(dir).path + "/file", "x");  // and nobody holds it
+  const disk_layer::Made again = make_in(dir);
+  CHECK_FALSE(is_there(again.path + "/file"));
+  REQUIRE(::mkdir((dir / "layers/mine").c_str(), 0700) == 0);
+  write_text(dir / "layers/mine/keep", "mine");
+  const auto refused = disk_layer::make(dir / "layers", "mine", own_ids());
+  REQUIRE_FALSE(refused);
+  CHECK(describe(refused.error()).find("mine is no layer of mayfly's") != std::string::npos);
+  CHECK(read_text(dir / "layers/mine/keep") == "mine");
 }
 
 TEST_CASE("disk layer: all of it is removed: deep, closed, full of links that lead out") {
