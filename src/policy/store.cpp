@@ -82,7 +82,7 @@ class Loader {
   Result<std::optional<Wanted>> read_one(const Wanted& wanted) {
     if (wanted.name.find('/') != std::string::npos) {
       const std::string path = TRY(spec::absolute_path(wanted.beside, wanted.name));
-      return read_file(path, Trust::AsNamed, 0);
+      return read_file(path, 0);
     }
     if (!is_name(wanted.name)) {
       return usage_error("use the policy " + shown(wanted.name) + ": no policy is called so",
@@ -90,7 +90,7 @@ class Loader {
     }
     for (std::size_t i = wanted.first_directory; i < store_.directories.size(); ++i) {
       const std::string path = store_.directories[i] + "/" + wanted.name + std::string(kEnding);
-      if (store_.has_file(path)) return read_file(path, Trust::Found, i + 1);
+      if (store_.has_file(path)) return read_file(path, i + 1);
     }
     const StockPolicy* stock = find_stock(wanted.name);
     if (stock == nullptr) return not_found(wanted.name);
@@ -115,9 +115,8 @@ class Loader {
                                      : "did you mean " + std::string(meant) + "?");
   }
 
-  Result<std::optional<Wanted>> read_file(const std::string& path, Trust trust,
-                                          std::size_t next_directory) {
-    PolicyFile file = TRY(store_.read_file(path, store_.uid, trust));
+  Result<std::optional<Wanted>> read_file(const std::string& path, std::size_t next_directory) {
+    PolicyFile file = TRY(store_.read_file(path, store_.uid));
     if (!seen_.insert(file.identity).second) {
       return usage_error("use the policy " + shown(path) + ": it extends itself",
                          "one of the policies that extend each other must not");

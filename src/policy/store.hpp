@@ -23,8 +23,7 @@ struct Store {
   std::vector<std::string> directories;  // absolute, searched in this order, before the stock ones
   uid_t uid = 0;                         // whose rights are at stake: the effective id
   // How files are read; a fuzzer has them in memory.
-  Result<PolicyFile> (*read_file)(const std::string& path, uid_t uid,
-                                  Trust trust) = read_policy_file;
+  Result<PolicyFile> (*read_file)(const std::string& path, uid_t uid) = read_policy_file;
   bool (*has_file)(const std::string& path) = is_there;
 };
 
@@ -45,7 +44,7 @@ struct Policy {
 // `name` with a slash is a file, otherwise it is looked for as NAME.toml in the store's directories
 // and among the stock ones. A policy that extends its own name means the next one of it that the
 // search would find. Errors, with file, line and column where there is one: it does not exist, is
-// no regular file, too long, others can write it, it is no policy, its bases go in circles.
+// no regular file, too long, others may have written it, it is no policy, its bases go in circles.
 [[nodiscard]] Result<Policy> load_policy(const Store& store, std::string_view name);
 
 // The policy that was asked for first.

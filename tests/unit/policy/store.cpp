@@ -178,7 +178,67 @@ TEST_CASE("what others could have written is refused") {
   if (::geteuid() != 0) return;
   REQUIRE(::chown((place / "user/a.toml").c_str(), 1234, 0) == 0);
   CHECK(place.complaint("a").find("belongs to user 1234") != std::string::npos);
-  CHECK(place.spec(place / "user/a.toml"));  // by its path it is what root says it is
+  // Naming the file does not vouch for who owns it.
+  CHECK(place.complaint(place / "user/a.toml").find("belongs to user 1234") != std::string::npos);
+  ::chmod((place / "user").c_str(), 0755);
+  CHECK(place.complaint("a").find("belongs to user 1234") != std::string::npos);
+}
+
+TEST_CASE("every directory on the way to a policy is looked at, and those of links") {
+  const Place place;
+  std::filesystem::create_directories(place / "open/below");
+  place.write("open/real.toml", "pids = 1\n");
+  place.write("open/below/real.toml", "pids = 2\n");
+  ::chmod((place / "open").c_str(), 0777);
+  const auto link = [&](const std::string& target, const std::string& name) {
+    REQUIRE(::symlink(target.c_str(), (place / name).c_str()) == 0);
+  };
+  link("../open/real.toml", "user/relative.toml");
+  link(place / "open/below/real.toml", "user/absolute.toml");
+  link("absolute.toml", "user/twice.toml");
+  link("../open/below", "user/way");
+  place.write("user/base.toml", "extends = '../open/real.toml'\n");
+  place.write("user/byname.toml", "extends = 'relative'\n");
+  const std::string why = "others can replace it, since they can write the directory ROOT/open/";
+  for (const std::string name :
+       {"relative", "absolute", "twice", "base", "byname", "../user/relative.toml",
+        "../open/real.toml", "../open/below/real.toml", "../user/way/real.toml"}) {
+    CAPTURE(name);
+    CHECK(place.complaint(name).find(why) != std::string::npos);
+  }
+  ::chmod((place / "open").c_str(), 01777);
+  for (const std::string name : {"relative", "absolute", "twice", "base", "byname",
+                                 "../open/below/real.toml", "../user/way/real.toml"}) {
+    CAPTURE(name);
+    CHECK(place.spec(name));
+  }
+  link("circle.toml", "user/circle.toml");
+  CHECK(place.complaint("circle").find("ELOOP") != std::string::npos);
+}
+
+TEST_CASE("to root a foreign owner is somebody who can replace a policy") {
+  if (::geteuid() != 0) return;
+  const Place place;
+  std::filesystem::create_directories(place / "theirs/below");
+  place.write("theirs/below/real.toml", "pids = 1\n");
+  REQUIRE(::symlink("../theirs/below/real.toml", (place / "user/l.toml").c_str()) == 0);
+  REQUIRE(::chown((place / "theirs").c_str(), 1234, 0) == 0);
+  const std::string owns = "user 1234 can replace it, who owns the directory ROOT/theirs/";
+  CHECK(place.complaint("l").find(owns) != std::string::npos);
+  CHECK(place.complaint("../theirs/below/real.toml").find(owns) != std::string::npos);
+  REQUIRE(::chown((place / "theirs").c_str(), 0, 0) == 0);
+  CHECK(place.spec("l"));
+  ::chmod((place / "theirs").c_str(), 0775);
+  CHECK(place.complaint("l").find("others can replace it") != std::string::npos);
+  // What is in a sticky directory can be replaced by whoever owns it.
+  ::chmod((place / "theirs").c_str(), 01777);
+  REQUIRE(::chown((place / "theirs/below").c_str(), 1234, 0) == 0);
+  CHECK(place.complaint("l").find("to whom ROOT/theirs/below belongs") != std::string::npos);
+  REQUIRE(::chown((place / "theirs/below").c_str(), 0, 0) == 0);
+  CHECK(place.spec("l"));
+  ::chmod((place / "user").c_str(), 01777);
+  REQUIRE(::lchown((place / "user/l.toml").c_str(), 1234, 0) == 0);
+  CHECK(place.complaint("l").find("to whom ROOT/user/l.toml belongs") != std::string::npos);
 }
 
 TEST_CASE("who may write a policy: to root nobody else, to others their group") {
