@@ -38,16 +38,23 @@ JsonWriter start_event(const char* name) {
 
 }  // namespace
 
-Result<void> Reporter::open(Reports reports) {
+Result<void> Reporter::take(Reports reports) {
   if (!reports.result_file.empty()) result_file_ = TRY(ResultFile::open(reports.result_file));
   if (reports.status_fd != -1) {
     TRY(supervise::take_descriptor(
         reports.status_fd, Direction::Write,
         "write the status to descriptor " + std::to_string(reports.status_fd), kStatusHint));
-    TRY(sys::sigaction_set(SIGPIPE, sys::Disposition::Ignore));
-    out_ = Endpoint::borrow(reports.status_fd, Direction::Write);
   }
   reports_ = std::move(reports);
+  return {};
+}
+
+Result<void> Reporter::open(Reports reports) {
+  TRY(take(std::move(reports)));
+  if (reports_.status_fd != -1) {
+    TRY(sys::sigaction_set(SIGPIPE, sys::Disposition::Ignore));
+    out_ = Endpoint::borrow(reports_.status_fd, Direction::Write);
+  }
   if (!wanted()) return {};
   event(start_event("hello")
             .member("program", "mayfly")
@@ -92,14 +99,14 @@ void Reporter::answered(const supervise::ControlAnswer& answer) {
   if (!wanted()) return;
   JsonWriter json = start_event(answer.error ? "control_error" : "control");
   json.member("line", answer.line).key("cmd");
-  if (answer.command) {
-    json.value(spec::verb_name(answer.command->verb));
+  if (answer.verb) {
+    json.value(spec::verb_name(*answer.verb));
   } else {
     json.null();
   }
   if (answer.error) {
     json.member("error", describe(*answer.error)).member("hint", answer.error->hint);
-  } else if (answer.command->verb == spec::ControlVerb::Extend) {
+  } else if (answer.verb == spec::ControlVerb::Extend) {
     json.member("ttl_ns", answer.ttl_ns).member("left_ns", answer.left_ns);
   }
   event(json.end_object().take());

@@ -30,6 +30,8 @@ class Reporter final : public supervise::Observer {
   // Once, before the run: checks both places and says hello. Refused: a status descriptor that is
   // one of the task's own (0-2), is closed or not open for writing. It becomes close-on-exec.
   [[nodiscard]] Result<void> open(Reports reports);
+  // The same checks, and no hello.
+  [[nodiscard]] Result<void> take(Reports reports);
 
   void created(const std::string& id, const plan::Plan& plan) override;
   void started(int pid_inside) override;

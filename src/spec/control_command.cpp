@@ -12,13 +12,14 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "spec/document.hpp"
+#include "spec/json_problem.hpp"
 #include "spec/units.hpp"
 
 namespace mayfly::spec {
 namespace {
 
 constexpr int kMostSignals = 64;
-constexpr std::size_t kMostProblemBytes = 160;
 
 constexpr std::array<std::pair<ControlVerb, std::string_view>, 4> kVerbs = {{
     {ControlVerb::Cancel, "cancel"},
@@ -27,23 +28,22 @@ constexpr std::array<std::pair<ControlVerb, std::string_view>, 4> kVerbs = {{
     {ControlVerb::StdinClose, "stdin-close"},
 }};
 
-Error refused(std::string why) {
-  return usage_error("read a control line: " + std::move(why),
-                     "mayfly-control(7) lists the commands");
+Error refused(std::string why, std::string hint = "mayfly-control(7) lists the commands") {
+  return usage_error("read a control line: " + std::move(why), std::move(hint));
 }
 
-// What the library says of a text that is no JSON repeats as much of it as it has read.
-Error not_json(std::string_view problem) {
-  return refused("it is not JSON: " + printable(problem, kMostProblemBytes));
+bool is_whole(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// The members of one flat object.
+// The members of one flat object. What is wrong with one of them is told once all are read, so that
+// the answer can name the command.
 class Members : public nlohmann::json_sax<nlohmann::json> {
  public:
-  std::optional<std::string> cmd, ttl, signal_name;
-  std::optional<std::uint64_t> signal_number;
-  std::string wrong;   // why we stopped the reading
-  std::string broken;  // why the library did
+  std::optional<std::string> cmd, ttl, signal;
+  std::string wrong;       // what is wrong with the members
+  std::string broken;      // why it is no JSON
+  std::size_t column = 0;  // … from where on
 
   bool start_object(std::size_t) override {
     if (is_open_) return stop("its values are texts and numbers, not objects");
@@ -53,11 +53,11 @@ class Members : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return true; }
   bool key(std::string& name) override {
     if (name != "cmd" && name != "ttl" && name != "signal") {
-      return stop("it has an unknown member " + shown(name));
+      note("it has an unknown member " + shown(name));
     }
-    const bool again = (name == "cmd" && cmd) || (name == "ttl" && ttl) ||
-                       (name == "signal" && (signal_name || signal_number));
-    if (again) return stop("it has " + shown(name) + " twice");
+    if ((name == "cmd" && cmd) || (name == "ttl" && ttl) || (name == "signal" && signal)) {
+      return stop("it has " + shown(name) + " twice");
+    }
     key_ = name;
     return true;
   }
@@ -65,81 +65,112 @@ class Members : public nlohmann::json_sax<nlohmann::json> {
     if (!is_open_) return stop("it is no object");
     if (key_ == "cmd") cmd = std::move(text);
     if (key_ == "ttl") ttl = std::move(text);
-    if (key_ == "signal") signal_name = std::move(text);
+    if (key_ == "signal") signal = std::move(text);
     return true;
   }
   bool number_unsigned(number_unsigned_t number) override {
-    if (key_ != "signal") return wrong_kind();
-    signal_number = number;
-    return true;
+    return whole_number(std::to_string(number));
   }
   bool number_integer(number_integer_t) override { return wrong_kind(); }
-  bool number_float(number_float_t, const std::string&) override { return wrong_kind(); }
+  // What is too large for an integer comes here, too.
+  bool number_float(number_float_t, const std::string& text) override {
+    return is_whole(text) ? whole_number(text) : wrong_kind();
+  }
   bool boolean(bool) override { return wrong_kind(); }
   bool null() override { return wrong_kind(); }
   bool binary(binary_t&) override { return wrong_kind(); }
-  bool start_array(std::size_t) override { return wrong_kind(); }
+  bool start_array(std::size_t) override {
+    wrong_kind();
+    return false;
+  }
   bool end_array() override { return true; }
-  bool parse_error(std::size_t, const std::string&,
+  bool parse_error(std::size_t offset, const std::string&,
                    const nlohmann::detail::exception& problem) override {
-    broken = problem.what();
+    broken = json_problem(problem.what());
+    column = offset;
     return false;
   }
 
  private:
+  void note(std::string why) {
+    if (wrong.empty()) wrong = std::move(why);
+  }
   bool stop(std::string why) {
-    wrong = std::move(why);
+    note(std::move(why));
     return false;
+  }
+  bool whole_number(std::string digits) {
+    if (!is_open_ || (key_ != "signal" && key_ != "ttl")) return wrong_kind();
+    (key_ == "ttl" ? ttl : signal) = std::move(digits);
+    return true;
   }
   bool wrong_kind() {
     if (!is_open_) return stop("it is no object");
-    return stop("the value of " + shown(key_) + " is of the wrong kind");
+    note("the value of " + shown(key_) + " is of the wrong kind");
+    return true;
   }
 
   bool is_open_ = false;
   std::string key_;
 };
 
+// SIGRTMIN is what the C library leaves of the kernel's first.
+std::optional<int> real_time_signal(std::string_view name) {
+  if (name == "RTMAX") return SIGRTMAX;
+  if (!name.starts_with("RTMIN")) return std::nullopt;
+  name.remove_prefix(5);
+  if (name.empty()) return SIGRTMIN;
+  if (name[0] != '+' || !is_whole(name.substr(1))) return std::nullopt;
+  const auto above = static_cast<std::uint64_t>(SIGRTMAX - SIGRTMIN);
+  const Result<std::uint64_t> count = parse_count(name.substr(1), above);
+  if (!count) return std::nullopt;
+  return SIGRTMIN + static_cast<int>(*count);
+}
+
 std::optional<int> signal_called(std::string_view name) {
+  if (is_whole(name)) {
+    const Result<std::uint64_t> number = parse_count(name, kMostSignals);
+    return number && *number > 0 ? std::optional(static_cast<int>(*number)) : std::nullopt;
+  }
   if (name.starts_with("SIG")) name.remove_prefix(3);
   for (int number = 1; number <= kMostSignals; ++number) {
     const char* known = ::sigabbrev_np(number);
     if (known != nullptr && name == known) return number;
   }
-  return std::nullopt;
+  return real_time_signal(name);
 }
 
 Result<int> signal_of(const Members& members) {
-  if (members.signal_number) {
-    if (*members.signal_number >= 1 && *members.signal_number <= kMostSignals) {
-      return static_cast<int>(*members.signal_number);
-    }
-    return refused("there is no signal " + std::to_string(*members.signal_number));
-  }
-  if (!members.signal_name) return refused("signal needs a member \"signal\"");
-  if (const std::optional<int> number = signal_called(*members.signal_name)) return *number;
-  return refused("there is no signal " + shown(*members.signal_name));
+  if (!members.signal) return refused("signal needs a member \"signal\"");
+  if (const std::optional<int> number = signal_called(*members.signal)) return *number;
+  return refused("there is no signal " + shown(*members.signal),
+                 "a name in capitals, like TERM, USR1 or RTMIN+1, or a number from 1 to 64");
 }
 
 Result<Nanoseconds> ttl_of(const Members& members) {
   if (!members.ttl) return refused("extend needs a member \"ttl\", like \"10m\"");
   const Result<Nanoseconds> ttl = parse_duration(*members.ttl);
-  if (!ttl) return refused("its ttl " + shown(*members.ttl) + " is no duration");
+  if (!ttl) return refused("its ttl: " + describe(ttl.error()), ttl.error().hint);
   if (*ttl <= Nanoseconds::zero()) return refused("its ttl is not above 0");
   return *ttl;
 }
 
-Result<ControlCommand> command_of(const Members& members) {
-  if (!members.cmd) return refused("it has no member \"cmd\"");
-  std::optional<ControlVerb> verb;
-  for (const auto& [known, name] : kVerbs) {
-    if (*members.cmd == name) verb = known;
+std::optional<ControlVerb> verb_of(const Members& members) {
+  if (!members.cmd) return std::nullopt;
+  for (const auto& [verb, name] : kVerbs) {
+    if (*members.cmd == name) return verb;
   }
+  return std::nullopt;
+}
+
+Result<ControlCommand> command_of(const Members& members, std::optional<ControlVerb> verb) {
+  if (!members.wrong.empty()) return refused(members.wrong);
+  if (!members.cmd) return refused("it has no member \"cmd\"");
   if (!verb) return refused("there is no command " + shown(*members.cmd));
   ControlCommand command{.verb = *verb};
   if (*verb == ControlVerb::Signal) {
     command.signal = TRY(signal_of(members));
-  } else if (members.signal_name || members.signal_number) {
+  } else if (members.signal) {
     return refused(*members.cmd + " takes no member \"signal\"");
   }
   if (*verb == ControlVerb::Extend) {
@@ -150,26 +181,32 @@ Result<ControlCommand> command_of(const Members& members) {
   return command;
 }
 
+Error not_json(std::string_view line, const Members& members) {
+  const std::size_t offset = members.column == 0 ? 0 : members.column - 1;
+  return refused("it is not JSON: column " + std::to_string(position_of(line, offset).column) +
+                 ": " + members.broken);
+}
+
 }  // namespace
 
 std::string_view verb_name(ControlVerb verb) {
   return kVerbs[static_cast<std::size_t>(verb)].second;
 }
 
-Result<ControlCommand> parse_control(std::string_view line) {
+ControlLine read_control(std::string_view line) {
   if (line.size() > kMostControlBytes) {
-    return refused("it is longer than " + std::to_string(kMostControlBytes) + " bytes");
+    return {{}, refused("it is longer than " + std::to_string(kMostControlBytes) + " bytes")};
   }
-  if (!is_utf8(line)) return refused("it is not UTF-8");
+  if (!is_utf8(line)) return {{}, refused("it is not UTF-8")};
   Members members;
-  try {
-    if (!nlohmann::json::sax_parse(line, &members)) {
-      return members.wrong.empty() ? not_json(members.broken) : refused(members.wrong);
-    }
-  } catch (const std::exception& problem) {
-    return not_json(problem.what());
-  }
-  return command_of(members);
+  nlohmann::json::sax_parse(line, &members);
+  if (!members.broken.empty()) return {{}, not_json(line, members)};
+  const std::optional<ControlVerb> verb = verb_of(members);
+  return {verb, command_of(members, verb)};
+}
+
+Result<ControlCommand> parse_control(std::string_view line) {
+  return read_control(line).command;
 }
 
 }  // namespace mayfly::spec

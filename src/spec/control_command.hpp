@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,12 +28,19 @@ struct ControlCommand {
 
 // A JSON object with exactly the members that its command takes:
 //   {"cmd":"cancel"}
-//   {"cmd":"signal","signal":"TERM"}      or "SIGTERM", or 15
-//   {"cmd":"extend","ttl":"10m"}
+//   {"cmd":"signal","signal":"TERM"}      or "SIGTERM", "15", 15; "RTMIN", "RTMAX", "RTMIN+3"
+//   {"cmd":"extend","ttl":"10m"}          or 600, in seconds
 //   {"cmd":"stdin-close"}
 // Refused, with words for a person: what is no such object, is not UTF-8, has an unknown or a
 // duplicate member, an unknown command, or a value of the wrong kind. Takes time linear in the
 // line.
 [[nodiscard]] Result<ControlCommand> parse_control(std::string_view line);
+
+// The same, with the command that a line named which is refused for something else.
+struct ControlLine {
+  std::optional<ControlVerb> verb;
+  Result<ControlCommand> command;
+};
+[[nodiscard]] ControlLine read_control(std::string_view line);
 
 }  // namespace mayfly::spec

@@ -101,6 +101,9 @@ Position position_of(std::string_view text, std::size_t offset) {
 }
 
 Result<Document> parse_document(std::string name, std::string_view text) {
+  // Some editors begin a file in UTF-8 with a mark.
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_json =
       std::string_view(name).ends_with(".json") || (first != text.npos && text[first] == '{');

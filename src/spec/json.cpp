@@ -1,4 +1,4 @@
-// The only file that knows nlohmann-json: its event reader, since its tree would swallow a key that
+// Knows nlohmann-json: its event reader, since its tree would swallow a key that
 // is there twice, and knows no places.
 #include <algorithm>
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "spec/document.hpp"
+#include "spec/json_problem.hpp"
 
 namespace mayfly::spec {
 namespace {
@@ -86,7 +87,9 @@ class Builder {
   }
   bool number_integer(number_integer_t value) { return integer(std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) { return integer(std::to_string(value)); }
-  bool number_float(number_float_t, const string_t&) {
+  // What is too large for an integer comes here, too.
+  bool number_float(number_float_t, const string_t& text) {
+    if (text.find_first_not_of("-0123456789") == text.npos) return integer(text);
     return add({.kind = Node::Kind::Other, .at = scalar(), .text = "a number with a fraction"});
   }
   bool string(string_t& value) {
@@ -104,13 +107,7 @@ class Builder {
   bool end_object() { return refuse_twins(open_.back().node.members) && close(); }
   template <class Exception>
   bool parse_error(std::size_t offset, const std::string&, const Exception& what) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while …"
-    std::string_view reason = what.what();
-    for (const std::string_view before : {"] ", "column ", ": "}) {
-      const std::size_t found = reason.find(before);
-      if (found != reason.npos) reason.remove_prefix(found + before.size());
-    }
-    return refuse(places_.at(offset == 0 ? 0 : offset - 1), std::string(reason));
+    return refuse(places_.at(offset == 0 ? 0 : offset - 1), json_problem(what.what()));
   }
 
  private:

@@ -35,6 +35,12 @@ Position position(const toml::parse_error& error, std::string_view text) {
   return at;
 }
 
+// What the library says, without the names of its own macros.
+std::string problem(std::string_view said) {
+  if (said.find("TOML_MAX") != said.npos) return "this is nested too deeply";
+  return std::string(said);
+}
+
 Node node_of(const toml::node& from);
 
 void add_members(const toml::table& table, Node& to) {
@@ -137,7 +143,7 @@ Result<Document> parse_toml(std::string name, std::string_view text) {
   toml::parse_result parsed = toml::parse(text, document.name);
   if (!parsed) {
     const toml::parse_error& what = parsed.error();
-    return document.error(position(what, text), what.description());
+    return document.error(position(what, text), problem(what.description()));
   }
   document.root = node_of(parsed.table());
   document.root.at = {.line = 1, .column = 1};

@@ -19,11 +19,11 @@ namespace mayfly::supervise {
 
 // What became of a line.
 struct ControlAnswer {
-  std::uint64_t line = 0;                       // from 1 on
-  std::optional<spec::ControlCommand> command;  // empty: it could not be read
-  std::optional<Error> error;                   // empty: it was done
-  std::int64_t ttl_ns = 0;   // Extend: the whole time to live now, from the start on
-  std::int64_t left_ns = 0;  // … and what is left of it
+  std::uint64_t line = 0;                 // from 1 on
+  std::optional<spec::ControlVerb> verb;  // empty: none could be read
+  std::optional<Error> error;             // empty: it was done
+  std::int64_t ttl_ns = 0;                // Extend: the whole time to live now, from the start on
+  std::int64_t left_ns = 0;               // … and what is left of it
 };
 
 class Control {
@@ -39,7 +39,8 @@ class Control {
   [[nodiscard]] pollfd wants() const;
   // Takes what is there, as poll answered. now_ns: CLOCK_BOOTTIME.
   void receive(short revents, std::int64_t now_ns);
-  // The next line, as long as the rate allows. What has no newline at the end of file is no line.
+  // The next line, as long as the rate allows, and at the end of file as many as the rate allows at
+  // once. The end of file ends a line, too.
   [[nodiscard]] std::optional<Line> next();
   // The last line was rubbish: the next ones wait longer.
   void charge_for_rubbish();
@@ -50,6 +51,7 @@ class Control {
 
  private:
   [[nodiscard]] bool read_some();
+  void end();
   [[nodiscard]] bool has_line() const { return pending_.find('\n') != std::string::npos; }
 
   Endpoint in_;
@@ -61,8 +63,8 @@ class Control {
   std::int64_t refill_at_ = 0;
 };
 
-// Reads commands from the caller's descriptor `fd`. is_taken: it is the status descriptor, too, and
-// was checked as such.
+// Reads commands from the caller's descriptor `fd`: a pipe, a FIFO, a socket or a terminal, or it
+// is refused. is_taken: it is the status descriptor, too, and was checked as such.
 [[nodiscard]] Result<Control> open_control(int fd, bool is_taken);
 
 }  // namespace mayfly::supervise

@@ -45,11 +45,10 @@ Result<void> Watch::obey(const Control::Line& line) {
   ControlAnswer answer{.line = line.number};
   if (line.too_long) {
     answer.error = too_long();
-  } else if (Result<spec::ControlCommand> command = spec::parse_control(line.text)) {
-    answer.command = *command;
-    answer.error = TRY(carry_out(*command));
   } else {
-    answer.error = std::move(command).error();
+    spec::ControlLine read = spec::read_control(line.text);
+    answer.verb = read.verb;
+    answer.error = read.command ? TRY(carry_out(*read.command)) : std::move(read.command).error();
   }
   if (answer.error) {
     request_.control->charge_for_rubbish();

@@ -25,10 +25,11 @@ ENDS = {
 }
 
 COMMANDS = ['{"cmd":"extend","ttl":"2h"}', '{"cmd":"signal","signal":"CONT"}',
-            '{"cmd":"signal","signal":"SIGCONT"}', '{"cmd":"signal","signal":18}',
+            '{"cmd":"signal","signal":"SIGCONT"}', '{"cmd":"signal","signal":"RTMIN+1"}',
+            '{"cmd":"signal","signal":"18"}', '{"cmd":"extend","ttl":7200}', '{"cmd":"signal","signal":18}',
             '{"cmd":"stdin-close"}']
 BAD_COMMANDS = ['{"cmd":"cancel","why":"not"}', '{"cmd":"stop"}', '{"cmd":"signal"}', '[]', '{}',
-                '{"cmd":"extend","ttl":600}', '{"cmd":"extend","ttl":"long"}',
+                '{"cmd":"extend","ttl":0}', '{"cmd":"extend","ttl":"long"}',
                 '{"cmd":"extend","ttl":"10m","signal":"TERM"}', '{"cmd":"signal","signal":0}',
                 '{"cmd":"signal","signal":65}', '{"cmd":null}', '{"cmd":["cancel"]}', '7']
 

@@ -248,3 +248,58 @@ TEST_CASE("a reader of the answers that does not read, or is gone, hangs nothing
   CHECK(ended.code == 5);
   CHECK(ended.exited_after < milliseconds(15'000));
 }
+
+TEST_CASE(
+    "what was written before the end is answered, rubbish or not, with or without a newline") {
+  const auto answers = [](const std::string& text) {
+    Run run({"--control-fd", "7", "--status-fd", "8"}, {"sleep", "100"});
+    Pipe commands = make_pipe();
+    Pipe status = make_pipe();
+    run.command.fd(7, commands.read.get()).fd(8, status.write.get());
+    REQUIRE(::write(commands.write.get(), text.data(), text.size()) ==
+            static_cast<ssize_t>(text.size()));
+    Process process = run.command.start();
+    commands.write.reset();
+    status.write.reset();
+    CHECK(run.end(std::move(process)).reason() == "cancelled");
+    std::string events;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::read(status.read.get(), buffer, sizeof buffer)) > 0;)
+      events.append(buffer, static_cast<std::size_t>(got));
+    std::vector<nlohmann::json> all;
+    for (const std::string& line : lines(events)) {
+      nlohmann::json event = nlohmann::json::parse(line);
+      if (event.value("ev", "").starts_with("control")) all.push_back(std::move(event));
+    }
+    return all;
+  };
+  const auto times = [](int count, const std::string& line) {
+    std::string text;
+    for (int i = 0; i < count; ++i)
+      text += line;
+    return text;
+  };
+  const std::string signal = "{\"cmd\":\"signal\",\"signal\":\"CONT\"}";
+  CHECK(answers(times(64, signal + "\n")).size() == 64);
+  CHECK(answers(times(64, "x\n")).size() == 64);
+  const auto last = answers(times(30, "x\n") + signal);
+  REQUIRE(last.size() == 31);
+  CHECK(last.back()["ev"] == "control");
+  CHECK(last.back()["line"] == 31);
+  const auto refused = answers("{\"cmd\":\"signal\",\"signal\":\"usr1\"}");
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0]["ev"] == "control_error");
+  CHECK(refused[0]["cmd"] == "signal");
+}
+
+TEST_CASE("commands come from what has another end, and all else is refused at the start") {
+  for (const std::string path : {"/dev/null", "/etc/passwd", "/"}) {
+    CAPTURE(path);
+    const Finished finished =
+        Command({"sh", "-c", mayfly_path() + " run --control-fd 5 true 5<" + path}).run();
+    CHECK(finished.code == 125);
+    CHECK(contains(finished.err, "cannot read commands from descriptor 5: only a pipe, a FIFO"));
+  }
+  const Finished negative = Command({mayfly_path(), "run", "--control-fd", "-1", "true"}).run();
+  CHECK(contains(negative.err, "hint: the number of an open descriptor, from 3 on"));
+}

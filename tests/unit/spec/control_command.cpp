@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <csignal>
 #include <string>
 
 #include "base/text.hpp"
@@ -34,11 +35,18 @@ TEST_CASE("control: each command, and the ways to write a signal") {
   CHECK(parse_control(R"( { "cmd" : "stdin-close" } )").value().verb == ControlVerb::StdinClose);
   for (const char* line :
        {R"({"cmd":"signal","signal":"TERM"})", R"({"signal":"SIGTERM","cmd":"signal"})",
-        R"({"cmd":"signal","signal":15})"}) {
+        R"({"cmd":"signal","signal":15})", R"({"cmd":"signal","signal":"15"})"}) {
     CHECK(parse_control(line).value() == ControlCommand{.verb = ControlVerb::Signal, .signal = 15});
   }
-  CHECK(parse_control(R"({"cmd":"extend","ttl":"10m"})").value() ==
-        ControlCommand{.verb = ControlVerb::Extend, .ttl = 10min});
+  for (const char* line : {R"({"cmd":"extend","ttl":"10m"})", R"({"cmd":"extend","ttl":600})"}) {
+    CHECK(parse_control(line).value() == ControlCommand{.verb = ControlVerb::Extend, .ttl = 10min});
+  }
+  const auto signal = [](const std::string& name) {
+    return parse_control(R"({"cmd":"signal","signal":")" + name + "\"}").value().signal;
+  };
+  CHECK(signal("RTMIN") == SIGRTMIN);
+  CHECK(signal("SIGRTMIN+2") == SIGRTMIN + 2);
+  CHECK(signal("RTMAX") == 64);
   for (const ControlVerb verb : {ControlVerb::Cancel, ControlVerb::StdinClose}) {
     const std::string line = R"({"cmd":")" + std::string(verb_name(verb)) + R"("})";
     CHECK(parse_control(line).value().verb == verb);
@@ -67,16 +75,60 @@ TEST_CASE("control: what is no command is refused in words") {
 
 TEST_CASE("control: a command takes exactly its own members, with sensible values") {
   refuses(R"({"cmd":"signal"})", "needs a member \"signal\"");
-  for (const char* value : {"0", "65", "18446744073709551615", "\"NONE\"", "\"\""})
+  for (const char* value :
+       {"0", "65", "18446744073709551615", "18446744073709551616", "\"NONE\"", "\"\"", "\"0\"",
+        "\"65\"", "\"usr1\"", "\"RTMIN+99\"", "\"RTMIN+\"", "\"RTMIN-1\""})
     refuses(std::string(R"({"cmd":"signal","signal":)") + value + "}", "there is no signal");
-  for (const char* value : {"-1", "1.5", "18446744073709551616"})
+  for (const char* value : {"-1", "1.5", "1e3", "true"})
     refuses(std::string(R"({"cmd":"signal","signal":)") + value + "}", "wrong kind");
   refuses(R"({"cmd":"extend"})", "needs a member \"ttl\"");
   refuses(R"({"cmd":"extend","ttl":"0"})", "not above 0");
-  refuses(R"({"cmd":"extend","ttl":"soon"})", "is no duration");
-  refuses(R"({"cmd":"extend","ttl":600})", "wrong kind");
+  refuses(R"({"cmd":"extend","ttl":"soon"})", "cannot read soon as a duration");
+  refuses(R"({"cmd":"extend","ttl":"1x"})", "x is not a unit");
+  refuses(R"({"cmd":"extend","ttl":"9999999999d"})", "it is more than 9223372036s");
+  refuses(R"({"cmd":"extend","ttl":99999999999999999999})", "it is more than 9223372036s");
+  refuses(R"({"cmd":"extend","ttl":0})", "not above 0");
   refuses(R"({"cmd":"cancel","ttl":"1m"})", "cancel takes no member \"ttl\"");
   refuses(R"({"cmd":"extend","ttl":"1m","signal":9})", "extend takes no member \"signal\"");
+}
+
+TEST_CASE("control: what is refused names its command, where one could be read") {
+  const auto verb = [](std::string_view line) {
+    const ControlLine read = read_control(line);
+    CHECK_FALSE(read.command);
+    return read.verb ? std::string(verb_name(*read.verb)) : "null";
+  };
+  CHECK(verb(R"({"cmd":"signal","signal":"usr1"})") == "signal");
+  CHECK(verb(R"({"cmd":"extend","ttl":"1x"})") == "extend");
+  CHECK(verb(R"({"cmd":"extend"})") == "extend");
+  CHECK(verb(R"({"cmd":"cancel","why":"so"})") == "cancel");
+  CHECK(verb(R"({"why":"so","cmd":"cancel"})") == "cancel");
+  CHECK(verb(R"({"signal":true,"cmd":"signal"})") == "signal");
+  CHECK(verb(R"({"cmd":"signal","signal":["TERM"]})") == "signal");
+  CHECK(verb(R"({"cmd":["cancel"]})") == "null");
+  CHECK(verb(R"({"cmd":"cancle"})") == "null");
+  CHECK(verb("rubbish") == "null");
+}
+
+TEST_CASE("control: what is no JSON is told in our own words, with the column") {
+  CHECK(why_not("rubbish") ==
+        "cannot read a control line: it is not JSON: column 1: no value begins so");
+  CHECK(why_not("") ==
+        "cannot read a control line: it is not JSON: column 1: it ends in the middle");
+  CHECK(why_not(R"({"cmd":"ä" "x"})") ==
+        "cannot read a control line: it is not JSON: column 14: a ',' or '}' must be here");
+  for (const char* line : {R"({"cmd"})", R"({"cmd":})", R"({cmd:"x"})", R"({"cmd":"x"} y)",
+                           R"({"cmd":"\q"})", "{\"a\":\"", R"({"signal":1e999})",
+                           R"({"signal":01})", R"({"signal":-})", R"({"cmd":"\ud800"})",
+                           "{\"cmd\":\"\t\"}", R"({"cmd":"\u00"})", "nul", "{\"cmd\":\"a\x7f"}) {
+    const std::string why = why_not(line);
+    CAPTURE(line);
+    CAPTURE(why);
+    CHECK(why.find("it is not JSON: column ") != why.npos);
+    for (const char* theirs :
+         {"json.", "parse_error", "syntax", "last read", "literal", "this is no JSON"})
+      CHECK(why.find(theirs) == why.npos);
+  }
 }
 
 TEST_CASE("control: deep nesting and long texts are refused without effort") {

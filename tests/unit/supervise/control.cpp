@@ -88,7 +88,7 @@ TEST_CASE("control: the end of file is told, after what was written before it") 
   Desk desk;
   desk.write("one\ntwo\nunfinished");
   desk.hang_up();
-  CHECK(desk.turn() == Lines{"one", "two"});
+  CHECK(desk.turn() == Lines{"one", "two", "unfinished"});
   CHECK(desk.control().ended());
   CHECK(desk.control().wants().fd == -1);
 }
@@ -133,6 +133,54 @@ TEST_CASE("control: rubbish costs more than commands, and neither is taken witho
   CHECK(rubbish > 0);
   CHECK(rubbish <= 10);
   CHECK(desk.all().size() + rubbish + commands >= 64);
+}
+
+TEST_CASE("control: the end drops nothing of 64 lines, however much of it is rubbish") {
+  for (const bool rubbish : {false, true}) {
+    CAPTURE(rubbish);
+    Desk desk;
+    std::string many;
+    for (int i = 0; i < 64; ++i)
+      many += "x\n";
+    desk.write(many);
+    desk.hang_up();
+    CHECK(desk.turn(rubbish).size() == 64);
+  }
+  Desk waits;  // for its turn, when the end comes
+  std::string many;
+  for (int i = 0; i < 30; ++i)
+    many += "x\n";
+  waits.write(many + "last\n");
+  const std::size_t first = waits.turn(true).size();
+  CHECK(first < 30);
+  waits.hang_up();
+  const Lines rest = waits.turn_at_once(true);
+  CHECK(rest.size() == 31 - first);
+  CHECK(rest.back() == "last");
+  CHECK(waits.turn(true).empty());
+}
+
+TEST_CASE("control: what has nobody at its other end is refused") {
+  const auto refusal = [](const char* path, int flags) {
+    const int fd = ::open(path, flags);
+    REQUIRE(fd > 2);
+    const auto control = supervise::open_control(fd, false);
+    ::close(fd);
+    return control ? std::string() : control.error().action;
+  };
+  CHECK(refusal("/dev/null", O_RDWR).find("it is a character device") != std::string::npos);
+  CHECK(refusal("/etc/passwd", O_RDONLY).find("it is a regular file") != std::string::npos);
+  CHECK(refusal("/", O_RDONLY).find("it is a directory") != std::string::npos);
+  const sys::Pipe pipe = sys::pipe().value();
+  ::fcntl(pipe.read_end.get(), F_SETFD, 0);
+  CHECK(supervise::open_control(pipe.read_end.get(), false));
+  const Fd listener(::socket(AF_UNIX, SOCK_STREAM, 0));
+  const sockaddr address = {.sa_family = AF_UNIX, .sa_data = {}};
+  REQUIRE(::bind(listener.get(), &address, sizeof(sa_family_t)) == 0);
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  const auto listens = supervise::open_control(listener.get(), false);
+  REQUIRE_FALSE(listens);
+  CHECK(listens.error().action.find("it is a socket that listens") != std::string::npos);
 }
 
 TEST_CASE("control: whoever leaves much behind is gone all the same") {
