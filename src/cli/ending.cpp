@@ -60,6 +60,15 @@ std::string untold_text(const Outcome& outcome) {
   return text;
 }
 
+// A program that cannot even start says nothing by itself.
+std::string missed_text(const Outcome& outcome) {
+  std::string text;
+  for (const plan::Note& note : outcome.notes) {
+    if (outcome.code != 0 && note.what == "syscalls") text += "mayfly: " + note.how + "\n";
+  }
+  return text;
+}
+
 std::string main_line(const Outcome& outcome) {
   if (outcome.reason == Reason::Exited || outcome.reason == Reason::Signaled) return {};
   return outcome.error ? complaint(*outcome.error) : ended_by_us(outcome);
@@ -68,7 +77,8 @@ std::string main_line(const Outcome& outcome) {
 }  // namespace
 
 std::string ending_text(const Outcome& outcome) {
-  std::string text = denials_text(outcome) + untold_text(outcome) + main_line(outcome);
+  std::string text =
+      denials_text(outcome) + untold_text(outcome) + missed_text(outcome) + main_line(outcome);
   if (!outcome.clean) text += "mayfly: not a clean end: " + outcome.unclean_why + "\n";
   return text;
 }

@@ -14,7 +14,10 @@
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
 #include "plan/plan.hpp"
+#include "policy/programs.hpp"
 #include "report/explanation.hpp"
+#include "report/status.hpp"
+#include "supervise/control.hpp"
 
 namespace mayfly::cli {
 namespace {
@@ -44,10 +47,17 @@ Result<Request> read_words(const Request& outer) {
 }
 
 Result<std::string> explanation(Request& request) {
+  const spec::Spec& spec = request.spec;
+  report::Reporter reporter;
+  TRY(reporter.take({.status_fd = spec.status_fd, .result_file = spec.result_file}));
   const host::HostFacts facts = TRY(gather_facts(request.spec, request.working_dir));
-  const plan::Plan plan = TRY(plan::make_plan(request.spec, facts, caller_environment()));
-  return request.json ? report::explanation_json(request, plan) + "\n"
-                      : report::explanation_text(request, plan);
+  const plan::Plan plan = TRY(plan::make_plan(spec, facts, caller_environment()));
+  if (spec.control_fd >= 0) {
+    TRY(supervise::open_control(spec.control_fd, spec.control_fd == spec.status_fd));
+  }
+  const policy::Stands stands = TRY(policy::stands(spec.syscalls, plan.filter));
+  return request.json ? report::explanation_json(request, plan, stands) + "\n"
+                      : report::explanation_text(request, plan, stands);
 }
 
 }  // namespace

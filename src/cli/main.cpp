@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
   // First of all: the caller may die while we read what it wants.
   const supervise::Beginning beginning = supervise::begin();
   populate_heap();
+  if (!beginning.has_stdout) miss_standard_output();
   // A mask of the owner's own rights would keep us from what we make: folders, cgroups, results.
   ::umask(::umask(0) & 077);
   const std::span<char* const> args(argv, static_cast<std::size_t>(argc));

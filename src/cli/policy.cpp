@@ -40,6 +40,12 @@ Result<Read> read(const Request& request, const std::string& name) {
   return read;
 }
 
+// What is wrong with a policy that a name leads to; empty: nothing.
+std::string fault_of(const Request& request, const policy::Found& found) {
+  const Result<Read> read = cli::read(request, found.name);
+  return read ? std::string() : describe(read.error());
+}
+
 Result<std::string> list_text(const Request& request) {
   const std::vector<policy::Found> all = policy::list_policies(caller_store(request));
   std::size_t width = 0;
@@ -51,10 +57,14 @@ Result<std::string> list_text(const Request& request) {
   for (const policy::Found& found : all) {
     text += found.name + std::string(width + 2 - found.name.size(), ' ') + found.file;
     if (!found.shadows.empty()) text += ", before " + found.shadows;
+    const std::string fault = fault_of(request, found);
+    if (!fault.empty()) text += " (BROKEN: " + fault + ")";
     text += "\n";
     json.begin_object().member("name", found.name).member("file", found.file);
     json.key("shadows");
     found.shadows.empty() ? json.null() : json.value(found.shadows);
+    json.key("error");
+    fault.empty() ? json.null() : json.value(fault);
     json.end_object();
   }
   json.end_array().end_object();
@@ -91,24 +101,36 @@ Result<std::string> show_text(const Request& request, const std::string& name) {
   return json.take() + "\n";
 }
 
-// Everything that a run would find wrong before it looks at the host.
-Result<void> check(const Request& request, const std::string& name) {
+// Everything that a run would find wrong before it looks at the host. What it would do and nobody
+// can mean.
+Result<std::vector<std::string>> check(const Request& request, const std::string& name) {
   const Read read = TRY(cli::read(request, name));
   const spec::Spec& spec = read.draft.spec;
+  std::vector<std::string> missed;
   for (std::size_t variant = 0; variant < policy::kVariants; ++variant)
-    TRY(policy::programs_for(spec.syscalls, static_cast<policy::Stock>(variant)));
-  if (spec.seccomp_file.empty()) return {};
-  const std::string profile = TRY(read_named_file(spec.seccomp_file));
-  TRY(policy::compile_profile({.name = spec.seccomp_file, .text = profile}));
-  return {};
+    missed = TRY(policy::programs_for(spec.syscalls, static_cast<policy::Stock>(variant))).missed;
+  if (!spec.seccomp_file.empty()) {
+    const std::string profile = TRY(read_named_file(spec.seccomp_file));
+    TRY(policy::compile_profile({.name = spec.seccomp_file, .text = profile}));
+  }
+  std::vector<std::string> warnings;
+  for (const std::string& group : missed)
+    warnings.push_back(policy::missed_words(group));
+  return warnings;
 }
 
 Result<std::string> check_text(const Request& request, const std::string& name) {
-  TRY(check(request, name));
-  if (!request.json) return shown(name) + ": good\n";
+  const std::vector<std::string> warnings = TRY(check(request, name));
+  std::string text = shown(name) + ": good\n";
   JsonWriter json;
-  json.begin_object().member("v", 1).member("name", name).member("good", true).end_object();
-  return json.take() + "\n";
+  json.begin_object().member("v", 1).member("name", name).member("good", true);
+  json.key("warnings").begin_array();
+  for (const std::string& warning : warnings) {
+    text += "warning: " + warning + "\n";
+    json.value(warning);
+  }
+  json.end_array().end_object();
+  return request.json ? json.take() + "\n" : text;
 }
 
 // The values of `a` that `b` does not have.
@@ -157,13 +179,18 @@ Result<Difference> difference(const Request& request, const std::string& first,
 
 Error misused(const Words& words) {
   constexpr std::string_view kVerbs[] = {"list", "show", "check", "diff"};
+  constexpr const char* kTakes[] = {"it takes no name", "it takes one name", "it takes one name",
+                                    "it takes two names"};
   const char* hint = "mayfly policy list, show NAME, check NAME, or diff NAME NAME";
   if (words.empty()) return usage_error("do something with policies: no word says what", hint);
-  const bool known = std::find(std::begin(kVerbs), std::end(kVerbs), words[0]) != std::end(kVerbs);
-  if (known) {
-    return usage_error(
-        words[0] + " policies: it does not take " + std::to_string(words.size() - 1) + " names",
-        hint);
+  const auto at = std::find(std::begin(kVerbs), std::end(kVerbs), words[0]) - std::begin(kVerbs);
+  if (static_cast<std::size_t>(at) < std::size(kVerbs)) {
+    const std::size_t given = words.size() - 1;
+    return usage_error(words[0] + " policies: " + kTakes[at] + ", and " +
+                           (given == 0   ? "none was given"
+                            : given == 1 ? "one was given"
+                                         : std::to_string(given) + " were given"),
+                       hint);
   }
   const std::string_view meant = nearest(words[0], kVerbs);
   return usage_error("do " + shown(words[0]) + " with policies: there is no such thing",

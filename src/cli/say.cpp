@@ -12,6 +12,8 @@
 namespace mayfly::cli {
 namespace {
 
+bool has_output = true;
+
 // 0, or the errno of the write that failed.
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -53,8 +55,12 @@ void say(std::string_view text) {
   }
 }
 
+void miss_standard_output() {
+  has_output = false;
+}
+
 int print(std::string_view text) {
-  const int failed = write_all(STDOUT_FILENO, text);
+  const int failed = has_output ? write_all(STDOUT_FILENO, text) : EBADF;
   if (failed == 0) return 0;
   say(complaint({.kind = ErrorKind::Setup,
                  .sys_errno = failed,

@@ -18,6 +18,9 @@ inline constexpr int kFailed = 125;
 // Prints to standard error. A failure is nothing that could be told to anybody.
 void say(std::string_view text);
 
+// Standard output was closed when we were started: /dev/null stands there, and takes all.
+void miss_standard_output();
+
 // Prints to standard output. Returns 0, or kFailed after a complaint where not all was written.
 [[nodiscard]] int print(std::string_view text);
 

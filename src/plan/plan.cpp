@@ -43,6 +43,15 @@ void add_rights(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan
   }
 }
 
+// Such a program ends before it could say why.
+void add_missed_note(Plan& plan) {
+  for (const std::string& group : plan.programs.missed) {
+    plan.notes.push_back({.what = "syscalls",
+                          .enforcement = Enforcement::Enforced,
+                          .how = policy::missed_words(group)});
+  }
+}
+
 // The OCI profile, which comes on top of the groups.
 Result<void> add_profile(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
   if (spec.seccomp_file.empty()) return {};
@@ -82,6 +91,7 @@ Result<void> choose_filter(const spec::Spec& spec, const host::HostFacts& facts,
   plan.filter = nesting ? (live ? Filter::NestingLive : Filter::Nesting)
                         : (live ? Filter::Live : Filter::Default);
   plan.programs = TRY(policy::programs_for(spec.syscalls, plan.filter));
+  add_missed_note(plan);
   TRY(add_profile(spec, facts, plan));
   if (plan.refusals != Refusals::Silent) tell_refusals(plan);
   return {};

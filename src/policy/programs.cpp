@@ -50,7 +50,44 @@ Choices with_init(Choices choices) {
   return choices;
 }
 
+// What the loader and the C library do before a program is at its main function, and to end.
+std::vector<std::string> missed_by_all(const Choices& choices) {
+  constexpr std::string_view kNeeded[] = {"execve",     "mmap",      "mprotect", "brk",
+                                          "openat",     "read",      "close",    "fstat",
+                                          "newfstatat", "exit_group"};
+  std::vector<std::string> missed;
+  for (const Choice& choice : choices) {
+    if (choice.stand == spec::Stand::Allow) continue;
+    const auto& calls = choice.group->calls;
+    const bool is_needed = std::any_of(std::begin(kNeeded), std::end(kNeeded), [&](auto name) {
+      const std::optional<std::uint32_t> number = call_number(name);
+      return number && std::find(calls.begin(), calls.end(), *number) != calls.end();
+    });
+    if (is_needed) missed.push_back(choice.group->name);
+  }
+  return missed;
+}
+
 }  // namespace
+
+std::string missed_words(const std::string& group) {
+  return "the group " + group +
+         " is refused, which nearly every program needs: it ends before it can say why";
+}
+
+Result<Stands> stands(std::span<const spec::SyscallRule> rules, Stock variant) {
+  const std::vector<Group> groups = all_groups();
+  const Choices stock = TRY(choose(groups, stock_rules(), {}, variant));
+  const Choices choices = TRY(choose(groups, stock_rules(), rules, variant));
+  Stands stands;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const bool allowed = choices[i].stand == spec::Stand::Allow;
+    const std::string& name = choices[i].group->name;
+    (allowed ? stands.allowed : stands.refused).push_back(name);
+    if (allowed && stock[i].stand != spec::Stand::Allow) stands.opened.push_back(name);
+  }
+  return stands;
+}
 
 bool Program::operator==(const Program& other) const {
   return code.size() == other.code.size() &&
@@ -87,6 +124,7 @@ Result<Programs> programs_for(std::span<const spec::SyscallRule> rules, Stock va
   const Choices choices = TRY(choose(groups, stock_rules(), rules, variant));
   std::vector<sock_filter> program = TRY(compile(filter_of(audit_arch(), choices)));
   TRY(check_can_execute(program, "these groups of system calls"));
+  programs.missed = missed_by_all(choices);
   if (first_refused(program, init_calls()).empty()) {
     programs.init.code = std::move(program);
     return programs;

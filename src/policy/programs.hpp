@@ -27,13 +27,24 @@ struct Programs {
   // What each task loads on top, in this order, just before it is executed: what init itself could
   // not work under.
   std::vector<Program> task;
-  bool are_chosen = false;  // their groups are not those of the stock filter
+  bool are_chosen = false;          // their groups are not those of the stock filter
+  std::vector<std::string> missed;  // groups that are refused, and that every program needs
   bool operator==(const Programs&) const = default;
 };
 
 // Errors: a group that does not exist, a choice under which no command could be executed.
 [[nodiscard]] Result<Programs> programs_for(std::span<const spec::SyscallRule> rules,
                                             Stock variant);
+
+// Of a group in Programs::missed, for people.
+[[nodiscard]] std::string missed_words(const std::string& group);
+
+// What a choice of groups comes to, by their names, in the catalogue's order.
+struct Stands {
+  std::vector<std::string> allowed, refused;
+  std::vector<std::string> opened;  // allowed, and refused where nothing is chosen
+};
+[[nodiscard]] Result<Stands> stands(std::span<const spec::SyscallRule> rules, Stock variant);
 
 // The first of these calls that the program does not allow, by name; empty: none.
 [[nodiscard]] std::string first_refused(std::span<const sock_filter> program,

@@ -198,12 +198,14 @@ void write_limits(JsonWriter& json, const spec::Spec& spec, const plan::Plan& pl
   json.end_object().end_object();
 }
 
-void write_rights(JsonWriter& json, const plan::Plan& plan) {
+void write_rights(JsonWriter& json, const plan::Plan& plan, const policy::Stands& stands) {
   json.key("rights").begin_object();
   write_texts(json, "capabilities", capability_names(plan.keep_capabilities));
   json.member("no_new_privileges", true);
   json.member("user_namespaces", !plan.ban_user_namespaces);
   json.member("syscall_filter", filter_name(plan));
+  write_texts(json, "allowed_groups", stands.allowed);
+  write_texts(json, "refused_groups", stands.refused);
   json.member("refused_calls", refusals_name(plan.refusals));
   json.key("landlock_abi");
   if (plan.landlock_abi > 0) {
@@ -258,7 +260,8 @@ std::vector<std::string> environment_names(const plan::Plan& plan) {
   return names;
 }
 
-std::string explanation_json(const spec::Draft& request, const plan::Plan& plan) {
+std::string explanation_json(const spec::Draft& request, const plan::Plan& plan,
+                             const policy::Stands& stands) {
   const spec::Spec& spec = request.spec;
   JsonWriter json;
   json.begin_object().member("v", 1);
@@ -274,9 +277,9 @@ std::string explanation_json(const spec::Draft& request, const plan::Plan& plan)
   write_mounts(json, plan);
   write_entries(json, plan);
   write_limits(json, spec, plan);
-  write_rights(json, plan);
+  write_rights(json, plan, stands);
   write_cgroup(json, plan);
-  write_texts(json, "unsafe", unsafe_options(spec));
+  write_texts(json, "unsafe", unsafe_options(spec, stands));
   write_notes(json, plan.notes);
   return json.end_object().take();
 }

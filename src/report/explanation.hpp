@@ -1,6 +1,7 @@
 // Explanation: a plan as words and as JSON, for whoever wants to know what `run` would do.
 //
-// Everything comes from the Spec and the Plan that a start would use; nothing is decided here.
+// Everything comes from the Spec and the Plan that a start would use, and from what its groups of
+// system calls come to; nothing is decided here.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "policy/programs.hpp"
 #include "spec/setting.hpp"
 
 namespace mayfly::report {
@@ -49,9 +51,11 @@ struct ShownEntry {
 [[nodiscard]] std::vector<std::string> environment_names(const plan::Plan& plan);
 
 // One object, on one line, without a newline. Values of the environment are left out: names only.
-[[nodiscard]] std::string explanation_json(const spec::Draft& request, const plan::Plan& plan);
+[[nodiscard]] std::string explanation_json(const spec::Draft& request, const plan::Plan& plan,
+                                           const policy::Stands& stands);
 
 // Text for people, with newlines.
-[[nodiscard]] std::string explanation_text(const spec::Draft& request, const plan::Plan& plan);
+[[nodiscard]] std::string explanation_text(const spec::Draft& request, const plan::Plan& plan,
+                                           const policy::Stands& stands);
 
 }  // namespace mayfly::report

@@ -128,7 +128,7 @@ std::string policy_words(const spec::Draft& request) {
   return text;
 }
 
-void add_rights(std::string& text, const plan::Plan& plan) {
+void add_rights(std::string& text, const plan::Plan& plan, const policy::Stands& stands) {
   const std::string kept = joined(capability_names(plan.keep_capabilities), ", ");
   row(text, "rights", "capabilities: " + (kept.empty() ? "none" : kept) + ", no new privileges");
   row(text, "",
@@ -138,6 +138,8 @@ void add_rights(std::string& text, const plan::Plan& plan) {
   row(text, "",
       "system calls: the filter " + std::string(filter_name(plan)) +
           std::string(kRefused[static_cast<std::size_t>(plan.refusals)]));
+  row(text, "", "groups of them that are allowed: " + joined(stands.allowed, " "));
+  row(text, "", "groups of them that are refused: " + joined(stands.refused, " "));
 }
 
 void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& plan) {
@@ -170,7 +172,8 @@ void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& pla
 
 }  // namespace
 
-std::string explanation_text(const spec::Draft& request, const plan::Plan& plan) {
+std::string explanation_text(const spec::Draft& request, const plan::Plan& plan,
+                             const policy::Stands& stands) {
   const spec::Spec& spec = request.spec;
   std::string text;
   row(text, "policy", policy_words(request));
@@ -184,14 +187,14 @@ std::string explanation_text(const spec::Draft& request, const plan::Plan& plan)
   row(text, "terminal", plan.terminal ? "one of the sandbox's own" : "none");
   row(text, "network", "none: its own loopback only");
   row(text, "host name", shown(plan.hostname));
-  add_rights(text, plan);
+  add_rights(text, plan, stands);
   add_limits(text, spec, plan);
   row(text, "cgroup",
       plan.cgroup.from_systemd     ? "one in a scope that systemd will be asked for"
       : plan.cgroup_parent.empty() ? "none: " + plan.cgroup_reason
                                    : "one below " + shown(plan.cgroup_parent));
   add_mounts(text, plan);
-  const std::string unsafe = joined(unsafe_options(spec), " ");
+  const std::string unsafe = joined(unsafe_options(spec, stands), " ");
   if (!unsafe.empty()) text += "\nThis weakens the isolation: " + unsafe + "\n";
   text += "\nOn this host\n";
   for (const plan::Note& note : plan.notes) {

@@ -52,8 +52,10 @@ std::string_view refusals_name(plan::Refusals refusals) {
   return "";
 }
 
-std::vector<std::string> unsafe_options(const spec::Spec& spec) {
+std::vector<std::string> unsafe_options(const spec::Spec& spec, const policy::Stands& stands) {
   std::vector<std::string> options;
+  for (const std::string& group : stands.opened)
+    options.push_back("--allow-syscalls " + group);
   for (const spec::FsEntry& entry : spec.fs) {
     if (entry.kind == spec::FsKind::Device) options.push_back("--device " + entry.source);
   }

@@ -8,6 +8,7 @@
 
 #include "base/json_writer.hpp"
 #include "plan/plan.hpp"
+#include "policy/programs.hpp"
 #include "spec/setting.hpp"
 #include "supervise/outcome.hpp"
 
@@ -25,7 +26,8 @@ namespace mayfly::report {
 [[nodiscard]] std::string_view refusals_name(plan::Refusals refusals);
 
 // The options of this request that weaken the isolation, as they are written: "--keep-caps".
-[[nodiscard]] std::vector<std::string> unsafe_options(const spec::Spec& spec);
+[[nodiscard]] std::vector<std::string> unsafe_options(const spec::Spec& spec,
+                                                      const policy::Stands& stands);
 
 // The policies that the settings came from, with the stock one where none is named.
 [[nodiscard]] std::vector<spec::PolicySource> named_policies(

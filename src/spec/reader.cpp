@@ -69,11 +69,32 @@ class SettingsReader {
         return document_.error(member.at, "unknown key " + shown(member.key), belongs_in(setting));
       }
     }
+    const std::string elsewhere = belongs_elsewhere(member.key);
+    if (!elsewhere.empty()) {
+      return document_.error(member.at, shown(member.key) + " has no place in a " + kind_name(),
+                             elsewhere);
+    }
     const std::string_view meant = nearest(member.key, names);
     return document_.error(member.at, "unknown key " + shown(member.key),
                            meant.empty() ? "the keys are the long options of mayfly run; "
                                            "mayfly-policy(5) lists them"
                                          : "did you mean " + std::string(meant) + "?");
+  }
+
+  [[nodiscard]] std::string kind_name() const {
+    return kind_ == DocumentKind::Spec ? "spec" : "policy";
+  }
+
+  // What to do with a word of the command line, or of the other kind of document, that is no
+  // setting; empty: it is none.
+  [[nodiscard]] std::string belongs_elsewhere(std::string_view key) const {
+    const bool spec = kind_ == DocumentKind::Spec;
+    if (key == "extends" && spec) return "policy = \"NAME\" names the policy that it starts from";
+    if (key == "policy" && !spec) return "extends = \"NAME\" names the policy that it starts from";
+    for (const std::string_view option : {"spec", "print-spec", "help", "json", "version"}) {
+      if (key == option) return "it is for the command line alone";
+    }
+    return {};
   }
 
   static std::string belongs_in(const Setting& setting) {

@@ -136,7 +136,12 @@ Done set_label(Draft& draft, Text value) {
 }
 
 Done set_descriptor(int& field, Text value) {
-  field = static_cast<int>(TRY(parse_count(value, INT_MAX)));
+  Result<std::uint64_t> number = parse_count(value, INT_MAX);
+  if (!number) {
+    number.error().hint = "the number of an open descriptor, from 3 on";
+    return std::move(number).error();
+  }
+  field = static_cast<int>(*number);
   return {};
 }
 

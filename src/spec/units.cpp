@@ -135,6 +135,9 @@ Result<std::uint64_t> parse_scaled(const Scale& scale, std::string_view text) {
   };
   std::string_view rest = text;
   const std::string_view whole = take_digits(rest);
+  if (whole.empty() && text.size() > 1 && text[0] == '.' && is_digit(text[1])) {
+    return refuse("a digit is missing before the point: write 0" + std::string(shown(text)));
+  }
   if (whole.empty()) return refuse(why_no_digit(text));
   std::string_view fraction;
   if (rest.substr(0, 1) == ".") {

@@ -13,11 +13,18 @@
 namespace mayfly::spec {
 namespace {
 
-Result<void> check_text(std::string_view key, std::string_view text) {
+// What can be done about a text that JSON cannot hold.
+std::string remedy(std::string_view key, std::string_view item) {
+  if (item == "file") return "copy it by a file: DST=@FILE";
+  if (key == "mounts") return "rename what it names";
+  return "leave it out here and give it to mayfly run itself, or encode it, as in base64";
+}
+
+Result<void> check_text(std::string_view key, std::string_view item, std::string_view text) {
   if (is_utf8(text)) return {};
   return usage_error(
       "print " + shown(text) + " as JSON (" + std::string(key) + "): it is not UTF-8",
-      "rename what it names, or copy it by a file: DST=@FILE");
+      remedy(key, item));
 }
 
 void write_scalar(JsonWriter& json, const Setting& setting, const std::string& text) {
@@ -66,8 +73,8 @@ Result<std::optional<std::string>> list_text(const Setting& setting, const Spec&
     const std::vector<ListValue> values = list.values(spec);
     if (values.empty()) return std::optional<std::string>();
     for (const ListValue& value : values) {
-      TRY(check_text(list.key, value.item));
-      TRY(check_text(list.key, value.text));
+      TRY(check_text(list.key, value.item, value.item));
+      TRY(check_text(list.key, value.item, value.text));
     }
     JsonWriter json;
     if (setting.form == Form::Strings && setting.item != nullptr) {
@@ -93,7 +100,7 @@ Result<std::string> write_json(const Spec& spec) {
     if (setting.text == nullptr) {
       value = TRY(list_text(setting, spec));
     } else if (const std::optional<std::string> text = setting.text(spec)) {
-      TRY(check_text(key, *text));
+      TRY(check_text(key, {}, *text));
       JsonWriter json;
       write_scalar(json, setting, *text);
       value = json.take();

@@ -1,5 +1,8 @@
 #include "supervise/supervisor.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include "supervise/caller.hpp"
@@ -26,8 +29,9 @@ void fail(Outcome& outcome, Error error) {
 }
 
 Beginning begin() {
+  const bool has_stdout = ::fcntl(STDOUT_FILENO, F_GETFD) >= 0;
   // In this order: braces are evaluated from the left.
-  return {.stdio = fill_missing_stdio(), .caller = watch_caller()};
+  return {.stdio = fill_missing_stdio(), .caller = watch_caller(), .has_stdout = has_stdout};
 }
 
 Outcome never_started(const spec::Spec& spec, Error error) {

@@ -50,6 +50,7 @@ class Observer {
 struct Beginning {
   Result<void> stdio;
   Result<Caller> caller;
+  bool has_stdout = true;  // it was not closed
 };
 [[nodiscard]] Beginning begin();
 

@@ -181,11 +181,13 @@ std::vector<std::string> limits_hit(const plan::Plan& plan, const End& end, cons
   if (end.reason == Reason::MemoryLimit || happened(usage.oom_kills)) hit.emplace_back("memory");
   if (happened(usage.pids_refused)) hit.emplace_back("pids");
   if (happened(usage.cpu_throttled_ns)) hit.emplace_back("cpus");
+  if (plan.layer_bytes == 0) return hit;
   // Full at the end: what was full before and made room again is not known.
-  const bool full = end.reason == Reason::LayerLimit ||
-                    usage.layer_bytes.value.value_or(0) >= plan.layer_bytes / kPage * kPage ||
-                    usage.layer_inodes.value.value_or(0) >= plan.layer_inodes;
-  if (full && plan.layer_bytes > 0) hit.emplace_back("layer");
+  const bool no_bytes = usage.layer_bytes.value.value_or(0) >= plan.layer_bytes / kPage * kPage;
+  const bool no_inodes = usage.layer_inodes.value.value_or(0) >= plan.layer_inodes;
+  if (no_bytes) hit.emplace_back("layer-size");
+  if (no_inodes) hit.emplace_back("layer-inodes");
+  if (end.reason == Reason::LayerLimit && !no_bytes && !no_inodes) hit.emplace_back("layer");
   return hit;
 }
 

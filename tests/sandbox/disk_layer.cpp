@@ -80,7 +80,7 @@ TEST_CASE("disk layer: more than its size ends the sandbox") {
   const Ended ended = run.end();
   CHECK(ended.reason() == "layer_limit");
   CHECK(ended.code == 124);
-  CHECK(ended.result.at("limits_hit") == nlohmann::json::array({"layer"}));
+  CHECK(ended.result.at("limits_hit") == nlohmann::json::array({"layer-size"}));
   CHECK_FALSE(run.is_left(ended.id()));
 }
 

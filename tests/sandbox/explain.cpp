@@ -1,6 +1,7 @@
 // CASE 59: what `explain` says is what a task then finds, and to explain changes nothing.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -311,6 +312,11 @@ TEST_CASE("explain refuses what run refuses, in the same words") {
   both({"--rw", "/tmp:/x", "--unsafe-sockets", "--file", "/x/made=1", "true"});
   both({"--tmpfs", "/proc", "true"});
   both({"--dir", "/d:4755", "true"});
+  both({"--status-fd", "9", "true"});
+  both({"--control-fd", "9", "true"});
+  both({"--control-fd", "2", "true"});
+  both({"--result", "/no/such/directory/result", "true"});
+  both({"--result", "/", "true"});
   both({});
 }
 
@@ -395,6 +401,28 @@ TEST_CASE("explain wants the verb whose plan it shows") {
   const Finished other = Command({mayfly_path(), "explain", "gc"}).run();
   CHECK(other.code == 125);
   CHECK(contains(other.err, "only run has a plan"));
+}
+
+TEST_CASE("explain names the groups of system calls, and those that are opened as a weakness") {
+  const Run work({}, {"true"});
+  const auto has = [](const json& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  const json stock = explained(work, {}, {"true"});
+  CHECK(has(stock["rights"]["allowed_groups"], "process"));
+  CHECK(has(stock["rights"]["refused_groups"], "io_uring"));
+  CHECK(stock["unsafe"].empty());
+  const Words options = {"--allow-syscalls", "io_uring,numa", "--deny-syscalls", "ipc"};
+  const json chosen = explained(work, options, {"true"});
+  CHECK(has(chosen["rights"]["allowed_groups"], "io_uring"));
+  CHECK(has(chosen["rights"]["refused_groups"], "ipc"));
+  CHECK(chosen["unsafe"] == json::array({"--allow-syscalls io_uring"}));  // numa is allowed anyway
+  const std::string policy = work.project().file("p.toml", "[syscalls]\nallow = ['io_uring']\n");
+  CHECK(explained(work, {"-p", policy}, {"true"})["unsafe"] == chosen["unsafe"]);
+  const Finished text =
+      Command({mayfly_path(), "explain", "run", "--allow-syscalls", "io_uring", "true"}).run();
+  CHECK(contains(text.out, "This weakens the isolation: --allow-syscalls io_uring\n"));
+  CHECK(contains(text.out, "groups of them that are refused: "));
 }
 
 TEST_CASE("explain's text names each weakness and each downgrade") {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 
 #include "harness/host.hpp"
@@ -184,4 +185,61 @@ TEST_CASE("mayfly policy lists, shows, checks and compares") {
   CHECK(different.code == 1);
   CHECK(different.out == "- ttl = \"10m\"\n+ ttl = \"5s\"\n");
   CHECK(contains(policy({"shwo", "x"}).err, "did you mean show?"));
+  CHECK(contains(policy({"list", "x"}).err, "it takes no name, and one was given"));
+  CHECK(contains(policy({"diff", "x"}).err, "it takes two names, and one was given"));
+  CHECK(contains(policy({"show"}).err, "it takes one name, and none was given"));
+}
+
+TEST_CASE("a group that every program needs is missed aloud") {
+  for (const std::string group : {"file_io", "memory", "file_tree"}) {
+    CAPTURE(group);
+    const Ended ended = sh("true", {"--deny-syscalls", group});
+    CHECK(ended.code != 0);
+    CHECK(contains(ended.err, "mayfly: the group " + group + " is refused, which nearly every"));
+    bool noted = false;
+    for (const auto& note : ended.result["notes"])
+      noted = noted || contains(note.value("how", ""), "the group " + group);
+    CHECK(noted);
+    const Run work({}, {});
+    const std::string file =
+        work.project().file("p.toml", "[syscalls]\ndeny = ['" + group + "']\n");
+    const Finished checked = Command({mayfly_path(), "policy", "check", file}).run();
+    CHECK(checked.code == 0);
+    CHECK(contains(checked.out, "warning: the group " + group));
+    const Finished json = Command({mayfly_path(), "policy", "--json", "check", file}).run();
+    CHECK(nlohmann::json::parse(json.out)["warnings"].size() == 1);
+  }
+  CHECK(!contains(sh("false", {"--deny-syscalls", "ipc"}).err, "nearly every"));
+}
+
+TEST_CASE("the list of policies marks one that is broken") {
+  const Run work({}, {});
+  const std::string config = work.project().path();
+  std::filesystem::create_directories(config + "/mayfly/policies");
+  work.project().file("mayfly/policies/default.toml", "tll = 1\n");
+  const auto list = [&](Words words) {
+    Command command(std::move(words));
+    command.env("XDG_CONFIG_HOME", config);
+    return command.run();
+  };
+  const Finished text = list({mayfly_path(), "policy", "list"});
+  CHECK(text.code == 0);
+  CHECK(contains(text.out, "default.toml, before stock policy default (BROKEN: cannot read "));
+  const auto json = nlohmann::json::parse(list({mayfly_path(), "policy", "--json", "list"}).out);
+  for (const auto& policy : json["policies"])
+    CHECK(policy["error"].is_null() == (policy["name"] != "default"));
+}
+
+TEST_CASE("what cannot be printed is a failure: standard output is closed, or full") {
+  for (const std::string words :
+       {"policy show strict", "policy list", "features", "version", "--version", "--help", "help",
+        "run --help", "run --print-spec true", "explain run true", "policy --json list", "doctor",
+        "gc --dry-run"}) {
+    CAPTURE(words);
+    for (const std::string redirection : {">&-", ">/dev/full"}) {
+      const std::string line =
+          "mayfly() { " + mayfly_path() + " \"$@\" " + redirection + "; }; mayfly ";
+      CHECK(Command({"sh", "-c", line + words}).run().code == 125);
+    }
+  }
 }

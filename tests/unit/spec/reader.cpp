@@ -128,3 +128,23 @@ TEST_CASE("what belongs to one run has no place in a policy") {
               "command line or in a spec");
   }
 }
+
+TEST_CASE("a word of the command line that is no setting leads to where it belongs") {
+  const auto told = [](const std::string& text, DocumentKind kind) {
+    const Result<Document> document = parse_document("f", text);
+    REQUIRE(document);
+    const auto settings = read_settings(*document, kind, {});
+    REQUIRE_FALSE(settings);
+    return settings.error().action + "; " + settings.error().hint;
+  };
+  CHECK(told("extends = 'x'", DocumentKind::Spec) ==
+        "read f:1:1: extends has no place in a spec; policy = \"NAME\" names the policy that it "
+        "starts from");
+  CHECK(told("policy = 'x'", DocumentKind::Policy) ==
+        "read f:1:1: policy has no place in a policy; extends = \"NAME\" names the policy that it "
+        "starts from");
+  for (const std::string key : {"spec", "help", "print-spec"}) {
+    CHECK(told(key + " = 'x'", DocumentKind::Spec) ==
+          "read f:1:1: " + key + " has no place in a spec; it is for the command line alone");
+  }
+}

@@ -67,7 +67,7 @@ TEST_CASE("parse_duration refuses everything else and says why") {
       {"5M", "5M as a duration: M is not a unit"},
       {"1h30m", "1h30m as a duration: h30m is not a unit"},
       {"s", "s as a duration: it does not start with a digit"},
-      {".5s", ".5s as a duration: it does not start with a digit"},
+      {".5s", ".5s as a duration: a digit is missing before the point: write 0.5s"},
       {"5.s", "5.s as a duration: a digit is missing after the point"},
       {"1..5s", "1..5s as a duration: a digit is missing after the point"},
       {"1.5.2s", "1.5.2s as a duration: .2s is not a unit"},

@@ -212,6 +212,7 @@ TEST_CASE("what JSON cannot hold is refused with the setting") {
   Spec spec;
   spec.argv = {"true", "\xff"};
   CHECK(write_json(spec).error().action == "print \\xff as JSON (command): it is not UTF-8");
+  CHECK(write_json(spec).error().hint.find("encode it") != std::string::npos);
 }
 
 TEST_CASE("every setting can be written, by itself or in a list") {
