@@ -194,7 +194,9 @@ std::string explanation_text(const spec::Draft& request, const plan::Plan& plan,
       : plan.cgroup_parent.empty() ? "none: " + plan.cgroup_reason
                                    : "one below " + shown(plan.cgroup_parent));
   add_mounts(text, plan);
-  const std::string unsafe = joined(unsafe_options(spec, stands), " ");
+  std::string unsafe;
+  for (const std::string& option : unsafe_options(spec, stands))
+    unsafe += (unsafe.empty() ? "" : ", ") + printable(option);
   if (!unsafe.empty()) text += "\nThis weakens the isolation: " + unsafe + "\n";
   text += "\nOn this host\n";
   for (const plan::Note& note : plan.notes) {

@@ -146,6 +146,7 @@ TEST_CASE("a complaint can be given a terminal, however it is cut") {
     std::string line = text + "\x7f\xc2\x9b";
     for (int i = 0; i < 100; ++i)
       line += "€";
+    line += "\"}";
     const std::string why = why_not(line);
     CAPTURE(why);
     CHECK(is_utf8(why));

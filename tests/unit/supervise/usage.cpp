@@ -137,8 +137,8 @@ TEST_CASE("limits_hit: limits that were met on the way, whatever ended the sandb
             {.oom_kills = counted(0), .pids_refused = counted(0), .cpu_throttled_ns = counted(0)})
             .empty());
   // Full is what no further page, or file, goes into.
-  CHECK(hit(Reason::Exited, {.layer_bytes = counted(1u << 20)}) == Names{"layer"});
+  CHECK(hit(Reason::Exited, {.layer_bytes = counted(1u << 20)}) == Names{"layer-size"});
   CHECK(hit(Reason::Exited, {.layer_bytes = counted((1u << 20) - 4096)}).empty());
-  CHECK(hit(Reason::Exited, {.layer_inodes = counted(100)}) == Names{"layer"});
+  CHECK(hit(Reason::Exited, {.layer_inodes = counted(100)}) == Names{"layer-inodes"});
   CHECK(hit(Reason::Exited, {.layer_inodes = counted(99)}).empty());
 }
