@@ -1,13 +1,13 @@
 #include "cli/say.hpp"
 
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 
 #include "base/text.hpp"
+#include "supervise/endpoint.hpp"
 
 namespace mayfly::cli {
 namespace {
@@ -34,24 +34,24 @@ std::string complaint(const Error& error) {
   return text;
 }
 
-// A reader that does not read must not hold us: what it has not taken in two seconds is lost. In
-// pieces that a pipe takes whole when it is said to take any.
-void say(std::string_view text) {
+// A reader that does not read must not hold us: what it has not taken in two seconds is lost.
+void say(std::string_view text, Patience patience) {
   constexpr int kPatienceMs = 2000;
   constexpr std::size_t kPiece = 4096;  // PIPE_BUF
+  int tries = 100;                      // of one that is ready and takes nothing
+  auto out = supervise::Endpoint::borrow(STDERR_FILENO, supervise::Direction::Write);
   while (!text.empty()) {
-    pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-    const int ready = ::poll(&reader, 1, kPatienceMs);
+    pollfd reader = {.fd = out.fd(), .events = POLLOUT, .revents = 0};
+    const int ready = ::poll(&reader, 1, patience == Patience::None ? 0 : kPatienceMs);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return;
-    const std::string_view piece = text.substr(0, kPiece);
-    ssize_t written =
-        ::send(STDERR_FILENO, piece.data(), piece.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (written < 0 && errno == ENOTSOCK) {
-      written = ::write(STDERR_FILENO, piece.data(), piece.size());
+    using enum supervise::Moved::Status;
+    const supervise::Moved moved = out.write(text.substr(0, kPiece));
+    if (moved.status == Some) {
+      text.remove_prefix(moved.bytes);
+    } else if (moved.status != Later || --tries == 0) {
+      return;
     }
-    if (written < 0 && errno != EINTR && errno != EAGAIN) return;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 

@@ -15,8 +15,11 @@ inline constexpr int kFailed = 125;
 // "mayfly: cannot …", and a line "hint: …" if there is one; with newlines.
 [[nodiscard]] std::string complaint(const Error& error);
 
+// How long to wait for a reader that does not read. None: it has been waited for already.
+enum class Patience { Usual, None };
+
 // Prints to standard error. A failure is nothing that could be told to anybody.
-void say(std::string_view text);
+void say(std::string_view text, Patience patience = Patience::Usual);
 
 // Standard output was closed when we were started: /dev/null stands there, and takes all.
 void miss_standard_output();

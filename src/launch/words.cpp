@@ -1,6 +1,7 @@
 // The words for each step that can fail: which path, and what to do about it.
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <iterator>
 
 #include "base/text.hpp"
@@ -149,11 +150,21 @@ Words words_of(const plan::Plan& plan, const Message& failed, Upper layer) {
                             "leave out --explain-denials and --seccomp-action"
                           : ""};
     default:
-      return {.action = "start the task (step " +
-                        std::to_string(static_cast<unsigned>(failed.step)) + " of init)",
-              .call = {},
-              .hint = {}};
+      return {.action = "prepare the task's process", .call = {}, .hint = {}};
   }
+}
+
+// The task's child was killed on its way to the execve: what it was about does not matter.
+Error killed_before_start(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return Error{
+      .kind = ErrorKind::Setup,
+      .sys_errno = 0,
+      .action = "start the task: its process was killed by " +
+                (name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(signal)) +
+                " before its command ran",
+      .call = {},
+      .hint = "somebody outside, or the kernel for want of memory, did that"};
 }
 
 }  // namespace
@@ -189,6 +200,9 @@ Error memory_too_small(const plan::Plan& plan) {
 }
 
 Error step_error(const plan::Plan& plan, const Message& failed, isolate::mounts::Upper layer) {
+  if (failed.kind == Kind::ExecFailed && failed.error == 0 && failed.value != 0) {
+    return killed_before_start(static_cast<int>(failed.value));
+  }
   Words words = words_of(plan, failed, layer);
   if (const std::string remedy = sys::common_remedy(failed.error); !remedy.empty()) {
     words.hint = remedy;

@@ -190,7 +190,10 @@ inline constexpr Setting kOtherSettings[] = {
          "terminal, "
          "how long it has run, its processor time, its memory and, with `--explain-denials`, how "
          "many calls were refused. The line makes way for output, and is not shown "
-         "behind an unfinished line of it. There is one screen, so the command gets no terminal "
+         "behind an unfinished line of it. Where standard output is a pipe or socket, which may "
+         "lead "
+         "to the same screen, it is at the right end of the cursor's line. There is one screen, so "
+         "the command gets no terminal "
          "of its own: `--tty auto` then means `no`, and `--tty yes` is refused.",
      .where = Where::NotInPolicy,
      .form = Form::Switch,
@@ -280,8 +283,10 @@ inline constexpr Setting kOtherSettings[] = {
     {.name = "unsafe-tty",
      .group = kUnsafe,
      .help = "let the command hold the caller's terminal",
-     .man = "Pass a terminal on standard input, output or error as it is. The command can read "
-            "what is typed, change the terminal's settings and write any sequence to it.",
+     .man =
+         "Pass a terminal on standard input, output or error as it is. The command can read "
+         "what is typed, change the terminal's settings and write any sequence to it. The settings "
+         "are put back at the end.",
      .isolation = Isolation::Weakened,
      .form = Form::Switch,
      .apply = set_switch<&Unsafe::unsafe_tty>,

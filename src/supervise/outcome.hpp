@@ -105,6 +105,9 @@ struct Outcome {
   std::optional<std::vector<Denial>> denials;  // nullopt: nobody asked to be told
   std::string id, name;
   std::vector<std::pair<std::string, std::string>> labels;
+  // The screen that is our standard error, as far as it is relayed to: the cursor is in a line of
+  // the command's; nobody takes what is written to it.
+  bool screen_in_line = false, screen_stuck = false;
 };
 
 // The exit code that belongs to a reason (DESIGN 5). `detail`: the task's own code for Exited, the

@@ -1,5 +1,6 @@
 #include "supervise/relay.hpp"
 
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -13,7 +14,21 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 32 << 10;
 constexpr std::int64_t kPauseNs = 200'000'000;
+constexpr std::int64_t kRetryNs = 20'000'000;
 constexpr short kGone = POLLERR | POLLHUP | POLLNVAL;
+
+bool is_same_terminal(int a, int b) {
+  struct stat of_a {};
+  struct stat of_b {};
+  return ::isatty(a) == 1 && ::fstat(a, &of_a) == 0 && ::fstat(b, &of_b) == 0 &&
+         of_a.st_rdev == of_b.st_rdev;
+}
+
+bool adds_returns(int terminal) {
+  struct termios modes {};
+  constexpr tcflag_t kBoth = OPOST | ONLCR;
+  return ::tcgetattr(terminal, &modes) == 0 && (modes.c_oflag & kBoth) == kBoth;
+}
 
 }  // namespace
 
@@ -36,28 +51,35 @@ void Relay::add_output(Endpoint pipe, Endpoint sink, std::string name) {
 void Relay::add_terminal(Endpoint source, Endpoint sink, Fd master, Fd master_copy) {
   add_input(std::move(source), Endpoint::own(std::move(master_copy)), "stdin");
   streams_.back().terminal = true;
+  streams_.back().held = true;
   add_output(Endpoint::own(std::move(master)), std::move(sink), "stdout");
   streams_.back().terminal = true;
+  streams_.back().to_screen = ::isatty(streams_.back().sink.fd()) == 1;
 }
 
-void Relay::set_listener(OutputListener* listener) {
-  for (Stream& stream : streams_) {
-    const bool on_screen = stream.flow == Flow::FromTask && ::isatty(stream.sink.fd()) == 1;
-    if (on_screen) stream.listener = listener;
-  }
+void Relay::mind_screen(int fd, OutputListener* listener) {
+  listener_ = listener;
+  for (Stream& stream : streams_)
+    stream.minded = stream.flow == Flow::FromTask && is_same_terminal(stream.sink.fd(), fd);
+}
+
+void Relay::open_terminal() {
+  for (Stream& stream : streams_)
+    stream.held = false;
 }
 
 void Relay::add_polls(std::vector<pollfd>& polls) {
   const std::size_t first = polls.size();
   for (Stream& stream : streams_) {
     stream.polled_at.reset();
-    if (!stream.source) continue;
+    if (!stream.source || stream.held) continue;
     stream.polled_at = polls.size() - first;
     // The source only if there is room: a level that nobody acts on would make the loop spin. The
     // sink always, since poll tells unasked that its reader is gone.
     const bool room = !stream.waiting() && stream.pause_until == 0;
     polls.push_back({.fd = room ? stream.source.fd() : -1, .events = POLLIN, .revents = 0});
-    const short sink_events = stream.waiting() ? POLLOUT : 0;
+    const bool pressing = stream.waiting() && stream.pause_until == 0;
+    const auto sink_events = static_cast<short>(pressing ? POLLOUT : 0);
     polls.push_back({.fd = stream.sink.fd(), .events = sink_events, .revents = 0});
   }
 }
@@ -70,7 +92,7 @@ void Relay::handle(std::span<const pollfd> polls, std::int64_t now_ns) {
     const bool rested = stream.pause_until != 0 && stream.pause_until <= now_ns;
     if (rested) stream.pause_until = 0;
     if (stream.waiting()) {
-      if (to != 0) drain(stream, now_ns);
+      if (to != 0 || rested) drain_or_pause(stream, now_ns);
     } else if ((to & kGone) != 0) {
       stream.close();
     } else if (from != 0 || rested) {
@@ -78,6 +100,14 @@ void Relay::handle(std::span<const pollfd> polls, std::int64_t now_ns) {
     }
   }
   hang_up_terminals();
+}
+
+// A terminal that is all but full says that it takes output, and then takes no newline, which is
+// two bytes to it: poll would say so again and again.
+void Relay::drain_or_pause(Stream& stream, std::int64_t now_ns) {
+  const std::size_t before = stream.begin;
+  drain(stream, now_ns);
+  if (stream.waiting() && stream.begin == before) stream.pause_until = now_ns + kRetryNs;
 }
 
 // How many of these bytes may be delivered. One more than the limit ends all outputs.
@@ -106,6 +136,7 @@ void Relay::fill(Stream& stream, std::int64_t now_ns) {
       stream.begin = 0;
       stream.end = is_output ? accept(moved.bytes) : moved.bytes;
       if (is_output) last_output_ns_ = now_ns;
+      if (stream.terminal && stream.to_screen) stream.spare_returns();
       drain(stream, now_ns);
       break;
     case Moved::Status::Later:
@@ -128,13 +159,26 @@ Moved Relay::Stream::take(std::size_t most) {
   return source.read(std::span(buffer).first(std::min(most, buffer.size())));
 }
 
+// The task's terminal has begun each new line with a return. So does the caller's, unless it is in
+// raw mode: in the background, or where input comes from elsewhere.
+void Relay::Stream::spare_returns() {
+  if (!adds_returns(sink.fd())) return;
+  std::size_t kept = begin;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (buffer[i] == '\n' && kept > begin && buffer[kept - 1] == '\r') --kept;
+    buffer[kept++] = buffer[i];
+  }
+  end = kept;
+}
+
 void Relay::drain(Stream& stream, std::int64_t now_ns) {
   if (!stream.waiting()) {
     if (stream.ending) stream.finish();
     return;
   }
   const bool is_output = stream.flow == Flow::FromTask;
-  if (stream.listener != nullptr) stream.listener->before_output();
+  OutputListener* const listener = stream.minded ? listener_ : nullptr;
+  if (listener != nullptr) listener->before_output();
   const Moved moved =
       stream.sink.write(std::span(stream.buffer).subspan(stream.begin, stream.end - stream.begin));
   switch (moved.status) {
@@ -143,7 +187,8 @@ void Relay::drain(Stream& stream, std::int64_t now_ns) {
       stream.delivered += moved.bytes;
       stream.last = stream.buffer[stream.begin - 1];
       if (is_output) last_output_ns_ = now_ns;
-      if (stream.listener != nullptr) stream.listener->after_output(stream.last);
+      if (stream.minded) in_line_ = stream.last != '\n';
+      if (listener != nullptr) listener->after_output(stream.last);
       if (stream.ending && !stream.waiting()) stream.finish();
       break;
     case Moved::Status::Later:
@@ -243,6 +288,11 @@ std::optional<std::uint64_t> Relay::delivered(std::string_view name) const {
     if (stream.flow == Flow::FromTask && stream.name == name) return stream.delivered;
   }
   return std::nullopt;
+}
+
+bool Relay::is_screen_stuck() const {
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [](const Stream& stream) { return stream.minded && stream.waiting(); });
 }
 
 std::string Relay::losses() const {

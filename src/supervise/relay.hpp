@@ -38,14 +38,18 @@ class Relay {
   // task gets SIGPIPE as it would without us.
   void add_output(Endpoint pipe, Endpoint sink, std::string name);
   // Both, through the master of the task's terminal. The end of the source becomes an end of file
-  // as one that is typed; if the caller's reader goes away the terminal is hung up.
+  // as one that is typed; if the caller's reader goes away the terminal is hung up. What was typed
+  // waits for open_terminal(): without a foreground job a Ctrl-C would be lost.
   void add_terminal(Endpoint source, Endpoint sink, Fd master, Fd master_copy);
 
   // At most so many bytes of output are delivered, all outputs together: exactly so many, if there
   // are more.
   void limit_output(std::uint64_t bytes) { limit_left_ = bytes; }
-  // For the outputs that there are and that go to a terminal.
-  void set_listener(OutputListener* listener);
+  // The terminal `fd` is where messages of ours go, too: the outputs that there are and that go to
+  // it are minded. listener: borrowed, or null.
+  void mind_screen(int fd, OutputListener* listener);
+  // The task has been executed, in the foreground of its terminal.
+  void open_terminal();
 
   // What to wait for: two entries for each stream that is open.
   void add_polls(std::vector<pollfd>& polls);
@@ -67,6 +71,10 @@ class Relay {
   [[nodiscard]] std::int64_t last_output_ns() const { return last_output_ns_; }
   // What was delivered of the output of this name; nullopt where it is not relayed.
   [[nodiscard]] std::optional<std::uint64_t> delivered(std::string_view name) const;
+  // The last byte on the screen that is minded was no newline; an output to it waits, since it
+  // takes nothing.
+  [[nodiscard]] bool is_in_line() const { return in_line_; }
+  [[nodiscard]] bool is_screen_stuck() const;
   // What was lost, or empty: bytes that could not be delivered, and why. To be asked at the end.
   [[nodiscard]] std::string losses() const;
 
@@ -81,7 +89,9 @@ class Relay {
     bool terminal = false;  // the task's end is a terminal
     bool ending = false;    // nothing more is taken
     bool end_typed = false;
-    OutputListener* listener = nullptr;
+    bool held = false;                       // typed before the task was executed
+    bool to_screen = false;                  // the caller's end of an output is a terminal
+    bool minded = false;                     // … the one of mind_screen()
     std::optional<std::size_t> polled_at{};  // its entries among those of add_polls
     std::vector<char> buffer{};
     std::size_t begin = 0, end = 0;  // what waits in the buffer
@@ -94,17 +104,21 @@ class Relay {
     [[nodiscard]] Moved take(std::size_t most);
     void finish();
     void type_end_of_file();
+    void spare_returns();
     void close();
   };
 
   void fill(Stream& stream, std::int64_t now_ns);
   void drain(Stream& stream, std::int64_t now_ns);
+  void drain_or_pause(Stream& stream, std::int64_t now_ns);
   [[nodiscard]] std::size_t accept(std::size_t bytes);
   void hang_up_terminals();
 
   std::vector<Stream> streams_;
   std::optional<std::uint64_t> limit_left_;
   bool over_limit_ = false;
+  OutputListener* listener_ = nullptr;
+  bool in_line_ = false;
   std::int64_t last_output_ns_ = 0;
 };
 

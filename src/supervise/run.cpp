@@ -35,10 +35,19 @@ std::int64_t bounded(spec::Nanoseconds time) {
   return std::min<std::int64_t>(time.count(), kLongest);
 }
 
+std::string type_of_terminal(const std::vector<std::string>& environment) {
+  constexpr std::string_view kName = "TERM=";
+  for (const std::string& variable : environment) {
+    if (variable.compare(0, kName.size(), kName) == 0) return variable.substr(kName.size());
+  }
+  return {};
+}
+
 }  // namespace
 
 Outcome Run::go(const std::vector<std::string>& caller_env) {
   const std::int64_t began = sys::boottime_ns();
+  terminal_type_ = type_of_terminal(caller_env);
   Result<void> prepared = prepare(caller_env);
   if (!prepared) {
     fail(outcome_, std::move(prepared).error());
@@ -71,6 +80,7 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
                                      .relay_output = spec_.idle || spec_.max_output,
                                      .own_terminal = plan_.terminal}));
   if (plan_.terminal) terminal_.emplace();
+  if (spec_.unsafe.unsafe_tty) lent_terminal_.emplace();
   if (spec_.max_output) stdio_.relay.limit_output(*spec_.max_output);
   if (spec_.control_fd >= 0) {
     control_ = TRY(open_control(spec_.control_fd, spec_.control_fd == spec_.status_fd));
@@ -206,14 +216,16 @@ void Run::watch(std::int64_t began) {
   if (spec_.cpu_time) request.cpu_limit_ns = bounded(*spec_.cpu_time);
   if (spec_.progress && !spec_.quiet && ::isatty(STDERR_FILENO) == 1) {
     request.progress =
-        &progress_.emplace(STDERR_FILENO, *meter_, denials_ ? &*denials_ : nullptr, spawned_ns_);
-    stdio_.relay.set_listener(request.progress);
+        &progress_.emplace(STDERR_FILENO, progress_style(terminal_type_, STDOUT_FILENO), *meter_,
+                           denials_ ? &*denials_ : nullptr, spawned_ns_);
   }
+  if (!spec_.quiet) stdio_.relay.mind_screen(STDERR_FILENO, request.progress);
   request.control = control_ ? &*control_ : nullptr;
   request.terminal = terminal_ ? &*terminal_ : nullptr;
   if (terminal_) terminal_->enter();
   End end = Watch(std::move(request), *this).run();
   terminal_.reset();
+  lent_terminal_.reset();
   progress_.reset();
   conclude(end);
 }

@@ -71,6 +71,8 @@ class Run final : public WatchListener {
   std::optional<Control> control_;
   std::optional<Meter> meter_;
   std::optional<Terminal> terminal_;
+  std::optional<LentTerminal> lent_terminal_;
+  std::string terminal_type_;
   std::optional<Progress> progress_;
   std::optional<RuntimeDir> directory_;
   Entry entry_;

@@ -28,6 +28,8 @@ void Run::conclude(End& end) {
     outcome_.error = end.reason == Reason::ExecFailed ? exec_error(plan_, *end.failure)
                                                       : launch::step_error(plan_, *end.failure);
   }
+  outcome_.screen_in_line = stdio_.relay.is_in_line();
+  outcome_.screen_stuck = stdio_.relay.is_screen_stuck();
   if (broken_) outcome_.error = std::move(broken_);
   if (denials_) outcome_.denials = denials_->all();
   outcome_.usage =

@@ -30,9 +30,9 @@ constexpr std::array<std::array<Action, kStates>, kEvents> kTable = {{
     /* SetupPassed */ {FailSetup,   Ignore,    Ignore,    Ignore,      Ignore},
     /* GracePassed */ {Ignore,      Ignore,    Ignore,    Kill,        Ignore},
     /* CallerGone  */ {Terminate,   Terminate, Terminate, Ignore,      Ignore},
-    /* Interrupt   */ {Pass,        Pass,      Terminate, Pass,        Ignore},
-    /* Cancel      */ {Terminate,   Terminate, Terminate, Pass,        Ignore},
-    /* Again       */ {Terminate,   Terminate, Terminate, Kill,        Ignore},
+    /* Interrupt   */ {Pass,        Pass,      Terminate, Pass,        Hurry},
+    /* Cancel      */ {Terminate,   Terminate, Terminate, Pass,        Hurry},
+    /* Again       */ {Terminate,   Terminate, Terminate, Kill,        Hurry},
     // clang-format on
 }};
 

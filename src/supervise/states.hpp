@@ -47,6 +47,7 @@ enum class Action {
   Pass,         // pass the signal on to the task, nothing else
   Terminate,    // settle the verdict if it is open, ask the task to end, start the grace period
   Kill,         // settle nothing; kill
+  Hurry,        // wait only shortly for output that nobody takes; for Again, not at all
 };
 
 [[nodiscard]] Action action_for(State state, Event event);

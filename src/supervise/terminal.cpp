@@ -54,11 +54,18 @@ bool is_same(const termios& a, const termios& b) {
          a.c_lflag == b.c_lflag && std::memcmp(a.c_cc, b.c_cc, sizeof a.c_cc) == 0;
 }
 
-termios made_raw(termios modes, bool output) {
+// A terminal that is not our controlling one has no foreground that we could be outside of.
+bool is_in_foreground_of(int terminal) {
+  const pid_t group = ::tcgetpgrp(terminal);
+  return group < 0 || group == ::getpgrp();
+}
+
+termios made_raw(termios modes, bool output, bool signals) {
   modes.c_iflag |= IGNPAR;
   modes.c_iflag &=
       ~tcflag_t{ISTRIP | INLCR | IGNCR | ICRNL | IXON | IXANY | IXOFF | PARMRK | BRKINT | IGNBRK};
-  modes.c_lflag &= ~tcflag_t{ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHONL | IEXTEN};
+  modes.c_lflag &= ~tcflag_t{ICANON | ECHO | ECHOE | ECHOK | ECHONL | IEXTEN};
+  if (!signals) modes.c_lflag &= ~tcflag_t{ISIG};
   // Where standard output goes elsewhere, standard error may still come here, line by line.
   if (output) modes.c_oflag &= ~tcflag_t{OPOST};
   modes.c_cc[VMIN] = 1;
@@ -79,16 +86,10 @@ Terminal::Terminal() {
 launch::TerminalLook Terminal::look() const {
   launch::TerminalLook look;
   // In the background they are those of the shell, which may be reading a line of its own.
-  if (input_ >= 0 && in_foreground()) look.modes = before_;
+  if (input_ >= 0 && is_in_foreground_of(input_)) look.modes = before_;
   const bool known = size_source_ >= 0 && ::ioctl(size_source_, TIOCGWINSZ, &look.size) == 0;
   if (!known || look.size.ws_col == 0 || look.size.ws_row == 0) look.size = kDefaultSize;
   return look;
-}
-
-// A terminal that is not our controlling one has no foreground that we could be outside of.
-bool Terminal::in_foreground() const {
-  const pid_t group = ::tcgetpgrp(input_);
-  return group < 0 || group == ::getpgrp();
 }
 
 bool Terminal::is_raw() const {
@@ -101,19 +102,27 @@ bool Terminal::is_raw() const {
 void Terminal::enter() {
   next_look_.reset();
   follow_size();
-  if (input_ < 0 || is_raw()) return;
-  raw_.reset();
-  if (!in_foreground()) {
+  if (input_ < 0) return;
+  const bool raw = is_raw();
+  if (raw && raw_for_task_ == task_runs_) return;
+  if (!raw) raw_.reset();
+  if (!is_in_foreground_of(input_)) {
     next_look_ = sys::boottime_ns() + kLookAgainNs;
     return;
   }
-  if (::tcgetattr(input_, &before_) != 0) return;
-  const termios wanted = made_raw(before_, output_);
+  if (!raw && ::tcgetattr(input_, &before_) != 0) return;
+  const termios wanted = made_raw(before_, output_, !task_runs_);
   arm_rescue(input_, before_);
   if (::tcsetattr(input_, TCSANOW, &wanted) != 0) return;
+  raw_for_task_ = task_runs_;
   // As it has become: a terminal may not know all of it.
   termios now{};
   if (::tcgetattr(input_, &now) == 0) raw_ = now;
+}
+
+void Terminal::task_started() {
+  task_runs_ = true;
+  enter();
 }
 
 // Never waits for output to drain: a terminal whose user has stopped it would hold us.
@@ -136,14 +145,19 @@ bool Terminal::follow_size() {
 }
 
 void Terminal::stop_job() {
-  if (sys::is_ignored(SIGTSTP)) return;
-  sigset_t stop;
-  ::sigemptyset(&stop);
-  ::sigaddset(&stop, SIGTSTP);
-  // Blocked until all of the group have it, we among them; then it is ours at once.
-  ::kill(0, SIGTSTP);
-  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
-  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
+  if (!sys::is_ignored(SIGTSTP)) sys::stop_by_default(sys::Stopped::Group);
+}
+
+LentTerminal::LentTerminal() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fd_ < 0 && ::tcgetattr(fd, &before_) == 0) fd_ = fd;
+  }
+  if (fd_ >= 0) arm_rescue(fd_, before_);
+}
+
+LentTerminal::~LentTerminal() {
+  if (fd_ >= 0 && is_in_foreground_of(fd_)) ::tcsetattr(fd_, TCSANOW, &before_);
+  rescue.armed = 0;
 }
 
 }  // namespace mayfly::supervise

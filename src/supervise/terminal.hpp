@@ -34,8 +34,12 @@ class Terminal {
   // Somebody sits in front of it.
   [[nodiscard]] bool has_user() const { return input_ >= 0; }
 
-  // Raw mode, if we are in the foreground. With the size, which may have changed since.
+  // Raw mode, if we are in the foreground. With the size, which may have changed since. Before the
+  // task runs there is nobody inside for whom Ctrl-C could be meant: until then it is a signal to
+  // us, which is held for the task, as others are.
   void enter();
+  // The task's terminal has its foreground job.
+  void task_started();
   // As it was before.
   void leave();
   // The size of the caller's terminal for the task's. False: it has it already, and so nobody was
@@ -50,7 +54,6 @@ class Terminal {
   [[nodiscard]] std::optional<std::int64_t> next_look_ns() const { return next_look_; }
 
  private:
-  [[nodiscard]] bool in_foreground() const;
   [[nodiscard]] bool is_raw() const;
 
   int input_ = -1;        // the terminal that is read from, whose modes are changed; -1: none
@@ -58,8 +61,24 @@ class Terminal {
   bool output_ = false;   // stdout is a terminal
   termios before_{};
   std::optional<termios> raw_;  // what we have set, and nobody has changed as far as we know
+  bool task_runs_ = false;
+  bool raw_for_task_ = false;  // raw_ hands over all keys
   std::optional<std::int64_t> next_look_;
   Fd slave_;
+};
+
+// A terminal that the task holds itself (--unsafe-tty), from its start to its end: what the task
+// has made of the modes is put back with this object, unless the terminal is another's by then.
+class LentTerminal {
+ public:
+  LentTerminal();  // the first terminal among descriptors 0-2, if there is one
+  LentTerminal(const LentTerminal&) = delete;
+  LentTerminal& operator=(const LentTerminal&) = delete;
+  ~LentTerminal();
+
+ private:
+  int fd_ = -1;
+  termios before_{};
 };
 
 }  // namespace mayfly::supervise

@@ -25,6 +25,10 @@ constexpr std::int64_t kShortWait = 200'000'000;
 // Between passing SIGTSTP on and stopping: time for a handler of the task's own.
 constexpr std::int64_t kStopDelay = 50'000'000;
 
+// Between the stop of the task and ours: what it has written before is shown before. (A terminal
+// hands it over by a kernel thread, so that it may not be there at once.)
+constexpr std::int64_t kLastWordsDelay = 20'000'000;
+
 std::optional<Event> event_of(const Message& message) {
   switch (message.kind) {
     case Kind::Started:
@@ -124,7 +128,7 @@ void Watch::collect_polls() {
   polls_[kSocket] = slot(socket_open_ && !killing, &sandbox.socket, POLLIN);
   polls_[kInit] = slot(!end_.init, &sandbox.init_pidfd, POLLIN);
   polls_[kCaller] = slot(!ending, request_.caller, POLLIN);
-  polls_[kSignals] = slot(!killing, request_.signals, POLLIN);
+  polls_[kSignals] = slot(true, request_.signals, POLLIN);
   polls_[kTimer] = slot(timer_at_ != 0, &timer_, POLLIN);
   polls_[kCgroupEvents] = slot(!cgroup_settled_, &events_, POLLPRI);
   if (request_.denials != nullptr && !killing) {
@@ -149,7 +153,8 @@ std::optional<std::int64_t> Watch::next_deadline() const {
   if (state_ == State::Ending) consider(grace_end_);
   if (state_ == State::Killing) consider(teardown_end_);
   if (chores_due_) consider(request_.chores_at);
-  consider(stop_at_);
+  if (pending_stop_) consider(pending_stop_->at);
+  consider(output_deadline());
   consider(idle_deadline());
   if (shows_progress()) consider(request_.progress->next_ns());
   if (state_ < State::Ending) consider(cpu_look_at_);
@@ -240,7 +245,7 @@ Result<void> Watch::check_deadlines() {
   }
   if (state_ == State::Ending && passed(grace_end_)) TRY(handle(Event::GracePassed));
   if (state_ == State::Killing && passed(teardown_end_)) give_up();
-  if (passed(stop_at_)) TRY(stop());
+  if (pending_stop_ && pending_stop_->at <= now_) TRY(stop());
   if (request_.terminal != nullptr && state_ != State::Killing &&
       passed(request_.terminal->next_look_ns())) {
     request_.terminal->enter();
@@ -268,20 +273,21 @@ Result<void> Watch::take_signals_sent() {
 }
 
 Result<void> Watch::take_signal(int signal) {
-  if (state_ == State::Killing || (signal == SIGHUP && request_.keep_running)) return {};
-  switch (meaning_of(signal)) {
+  if (signal == SIGHUP && request_.keep_running) return {};
+  const Asks asks = meaning_of(signal);
+  if (state_ == State::Killing && asks != Asks::End) return {};
+  switch (asks) {
     case Asks::Nothing:
       return {};
     case Asks::End:
       return handle(ending_event(signal, ending_signals_++), nullptr, signal);
     case Asks::Stop:
       if (state_ != State::Ending) {
-        stop_at_ = now_ + kStopDelay;
+        pending_stop_ = PendingStop{.at = now_ + kStopDelay, .what = PendingStop::Task};
         TRY(pass(signal));
       }
       return {};
     case Asks::Resume:
-      stop_at_.reset();
       return go_on();
     case Asks::Relay:
       // The kernel tells the task, if the size has changed.
@@ -295,29 +301,37 @@ Result<void> Watch::take_signal(int signal) {
 
 // Without a terminal the task leads a session of its own, so its process group is an orphaned one,
 // in which the kernel drops what SIGTSTP does by default: only SIGSTOP stops it. Then we stop, as a
-// shell expects of a job. init's own key goes on; SIGCONT wakes us and is passed on.
+// shell expects of a job; where there is no such shell nothing stops us, and the task goes on.
+// init's own key goes on. (SIGCONT wakes us and is passed on once more: no harm.)
 Result<void> Watch::stop() {
-  stop_at_.reset();
-  TRY(pass(SIGSTOP));
+  const PendingStop::What what = pending_stop_->what;
+  pending_stop_.reset();
+  if (what == PendingStop::Task) {
+    pending_stop_ = PendingStop{.at = now_ + kLastWordsDelay, .what = PendingStop::Us};
+    return pass(SIGSTOP);
+  }
   if (request_.terminal != nullptr) request_.terminal->leave();
   if (request_.progress != nullptr) request_.progress->erase();
-  sys::stop_self();
-  // Before a message that the task was stopped is read: it was, and goes on now.
-  return request_.terminal != nullptr ? go_on() : Result<void>();
+  if (what == PendingStop::Job) {
+    request_.terminal->stop_job();
+  } else {
+    sys::stop_by_default(sys::Stopped::Self);
+  }
+  return go_on();
 }
 
 // Ctrl-Z was for the task; the user wants the shell that started us.
 Result<void> Watch::stop_with_task(const Message& message) {
   const bool has_user = request_.terminal != nullptr && request_.terminal->has_user();
-  if (!has_user || message.index != resumes_) return {};
-  stop_at_.reset();
-  request_.terminal->leave();
-  request_.terminal->stop_job();
-  return go_on();
+  if (has_user && message.index == resumes_) {
+    pending_stop_ = PendingStop{.at = now_ + kLastWordsDelay, .what = PendingStop::Job};
+  }
+  return {};
 }
 
 // After a stop, whoever continued us. While we were stopped nobody could see what the task did.
 Result<void> Watch::go_on() {
+  pending_stop_.reset();
   ++resumes_;
   now_ = active_at_ = sys::boottime_ns();
   if (request_.terminal != nullptr && state_ != State::Killing) request_.terminal->enter();

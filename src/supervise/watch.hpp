@@ -105,7 +105,7 @@ class Watch {
  public:
   Watch(WatchRequest request, WatchListener& listener);
   // Returns once init is reaped, the cgroup is empty and all output is delivered, or the teardown
-  // deadline has passed.
+  // deadline has passed. After an end that was forced, output that nobody takes is lost sooner.
   [[nodiscard]] End run();
 
  private:
@@ -120,6 +120,14 @@ class Watch {
     kControl,
     kBacklog,
     kFixedSlots
+  };
+
+  // What is to be stopped next, and when: the task, then we; or our whole job, with a task that
+  // was stopped by its terminal.
+  struct PendingStop {
+    enum What { Task, Us, Job };
+    std::int64_t at = 0;
+    What what = Task;
   };
 
   Result<void> turn();
@@ -152,6 +160,7 @@ class Watch {
   Result<std::optional<Error>> extend(std::int64_t ttl_ns);
 
   Result<void> send(const launch::Message& message, bool* sent = nullptr);
+  void open_terminal();
   void settle(Reason reason, int detail);
   void settle_exit(const launch::Message& message);
   [[nodiscard]] Canceller canceller(Event event, int signal) const;
@@ -166,6 +175,8 @@ class Watch {
   bool was_out_of_memory();
   void judge_loss();
   void break_off(Error error);
+  [[nodiscard]] bool ended_by_itself() const;
+  [[nodiscard]] std::optional<std::int64_t> output_deadline() const;
   [[nodiscard]] bool done() const;
   void give_up();
   void unclean(std::string why);
@@ -190,7 +201,11 @@ class Watch {
   std::uint32_t resumes_ = 0;  // how often we went on: what was told before is stale
 
   std::int64_t now_ = 0;  // at the last wake-up
-  std::optional<std::int64_t> grace_end_, teardown_end_, stop_at_;
+  std::optional<std::int64_t> grace_end_, teardown_end_;
+  std::int64_t killed_at_ = 0;
+  bool hurries_ = false;          // output that nobody takes is not waited for long
+  bool abandons_output_ = false;  // … or not at all
+  std::optional<PendingStop> pending_stop_;
   Fd timer_;
   std::int64_t timer_at_ = 0;  // 0: not armed
   Fd events_;                  // cgroup.events

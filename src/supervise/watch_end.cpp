@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <span>
 #include <utility>
@@ -20,6 +21,9 @@ using launch::Message;
 
 // Signals that wait for the task's start.
 constexpr std::size_t kMostHeld = 32;
+
+// For output that nobody takes, after an end that was forced.
+constexpr std::int64_t kOutputPatience = 1'000'000'000;
 
 std::string number(std::int64_t value) {
   return std::to_string(value);
@@ -61,6 +65,7 @@ Result<void> Watch::handle(Event event, const Message* message, int signal) {
       active_at_ = now_;
       if (state_ == State::Starting) state_ = State::Running;
       if (state_ != State::Killing) listener_.started(static_cast<int>(message->value));
+      open_terminal();
       for (const int held : std::exchange(held_, {}))
         TRY(pass(held));
       return {};
@@ -87,8 +92,18 @@ Result<void> Watch::handle(Event event, const Message* message, int signal) {
     case Action::Kill:
       if (main_exit_) settle_exit(*main_exit_);
       return kill();
+    case Action::Hurry:
+      hurries_ = true;
+      abandons_output_ = event == Event::Again;
+      return {};
   }
   return {};
+}
+
+// Whoever types can reach the task now.
+void Watch::open_terminal() {
+  request_.relay->open_terminal();
+  if (request_.terminal != nullptr && state_ != State::Killing) request_.terminal->task_started();
 }
 
 void Watch::settle(Reason reason, int detail) {
@@ -150,7 +165,7 @@ Result<void> Watch::terminate(Event event, int signal) {
   if (open && end_.reason == Reason::Cancelled) end_.cancelled_by = canceller(event, signal);
   if (request_.grace_ns == 0) return kill();
   state_ = State::Ending;
-  stop_at_.reset();
+  pending_stop_.reset();
   grace_end_ = now_ + request_.grace_ns;
   return pass(signal != 0 ? signal : SIGTERM);
 }
@@ -186,8 +201,9 @@ Result<void> Watch::kill() {
   if (state_ == State::Killing) return {};
   const bool forced = state_ == State::Ending || !end_.main_task_ended;
   state_ = State::Killing;
-  stop_at_.reset();
-  teardown_end_ = sys::boottime_ns() + request_.teardown_ns;
+  pending_stop_.reset();
+  killed_at_ = sys::boottime_ns();
+  teardown_end_ = killed_at_ + request_.teardown_ns;
   request_.relay->stop_input();
   TRY(sys::pidfd_send_signal(request_.sandbox->init_pidfd, SIGKILL));
   // Its failure needs no words: what counts is who is left, and that is read.
@@ -234,9 +250,23 @@ Result<std::uint64_t> Watch::read_first_or_again() {
   return populated;
 }
 
+bool Watch::ended_by_itself() const {
+  return end_.reason == Reason::Exited || end_.reason == Reason::Signaled;
+}
+
+// Only once nothing else is waited for.
+std::optional<std::int64_t> Watch::output_deadline() const {
+  if (state_ != State::Killing || !end_.init || !cgroup_settled_) return std::nullopt;
+  if (abandons_output_) return now_;
+  if (!hurries_ && ended_by_itself()) return std::nullopt;  // teardown_end_
+  return std::max(killed_at_, request_.relay->last_output_ns()) + kOutputPatience;
+}
+
 bool Watch::done() const {
   if (given_up_) return true;
-  return state_ == State::Killing && end_.init && cgroup_settled_ && request_.relay->finished();
+  if (state_ != State::Killing || !end_.init || !cgroup_settled_) return false;
+  const std::optional<std::int64_t> deadline = output_deadline();
+  return request_.relay->finished() || (deadline && *deadline <= now_);
 }
 
 void Watch::give_up() {

@@ -51,8 +51,7 @@ Result<void> Watch::check_cpu() {
 // may be delivered it is no such end.
 Result<void> Watch::check_output() {
   if (!request_.relay->is_over_limit()) return {};
-  const bool by_itself = end_.reason == Reason::Exited || end_.reason == Reason::Signaled;
-  if (settled_ && by_itself) {
+  if (settled_ && ended_by_itself()) {
     end_.reason = Reason::OutputLimit;
     end_.detail = 0;
     end_.signal.reset();

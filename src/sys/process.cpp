@@ -84,8 +84,14 @@ bool is_ignored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-void stop_self() {
-  ::kill(::getpid(), SIGSTOP);
+void stop_by_default(Stopped whom) {
+  sigset_t stop;
+  ::sigemptyset(&stop);
+  ::sigaddset(&stop, SIGTSTP);
+  // Blocked until all of the group have it, we among them; then it is ours at once.
+  ::kill(whom == Stopped::Group ? 0 : ::getpid(), SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
 }
 
 std::optional<std::uint64_t> hard_limit(int resource) {

@@ -42,8 +42,11 @@ enum class Disposition { Default, Ignore };
 [[nodiscard]] Result<void> sigaction_set(int signal, Disposition disposition);
 [[nodiscard]] bool is_ignored(int signal);
 
-// Stops the calling process, as Ctrl-Z would; returns once it was continued.
-void stop_self();
+// Stops the calling process, or its whole process group, as Ctrl-Z does: by what SIGTSTP does by
+// default, which the kernel drops where nobody could continue us (an orphaned process group).
+// SIGTSTP is blocked before and after. Returns once we were continued, or at once.
+enum class Stopped { Self, Group };
+void stop_by_default(Stopped whom);
 
 // The calling process's own hard limit (RLIMIT_…); nullopt: none.
 [[nodiscard]] std::optional<std::uint64_t> hard_limit(int resource);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "harness/host.hpp"
 #include "harness/sandbox.hpp"
@@ -183,6 +184,108 @@ TEST_CASE("a stop gives the caller's modes back, also to a shell that sets none 
   CHECK_FALSE(screen.finish(std::move(outer.process)).timed_out);
 }
 
+TEST_CASE("Ctrl-Z where no shell has jobs stops nothing for good: the command goes on") {
+  const std::string task = "echo rea''dy; sleep 1; echo do''ne";
+  for (const char* const tty : {"auto", "no"}) {
+    CAPTURE(tty);
+    Session session({"--tty", tty, "--ttl", paced_text(20'000)}, {"/bin/sh", "-c", task});
+    session.screen.expect("ready");
+    session.screen.type("\x1a");
+    session.screen.expect("done");
+    CHECK(session.end_with_modes().code == 0);
+  }
+  Screen screen;
+  Command piped({"/bin/sh", "-c", "\"$M\" run -- sh -c \"$0\" | cat", task});
+  Process process = screen.start(piped.env("M", mayfly_path()).deadline(milliseconds(60'000)));
+  screen.expect("ready");
+  screen.type("\x1a");
+  screen.expect("done");
+  CHECK(screen.finish(std::move(process)).code == 0);
+}
+
+TEST_CASE("what a command has written before it is stopped is shown before") {
+  OuterShell outer;
+  Screen& screen = outer.screen;
+  outer.line("$M run --env 'PS1=in> ' -- bash --norc -i");
+  screen.expect("in> ");
+  screen.type("suspend\n");
+  screen.expect("suspend\r\n");  // before fg
+  screen.expect("Stopped");
+  outer.line("fg");
+  std::this_thread::sleep_for(milliseconds(1000));
+  screen.type("exit\n");
+  screen.expect("exit");
+  screen.expect("out> ");
+  outer.line("exit");
+  CHECK(screen.finish(std::move(outer.process)).code == 0);
+}
+
+TEST_CASE("Ctrl-C during the start is not lost") {
+  for (const char* const keys : {"\x03", "\x03\x04 abc"}) {
+    Run typed({"--tty", "yes"}, {"sleep", "20"});
+    typed.command.in(keys);
+    const Ended ended = typed.end();
+    CAPTURE(ended.err);
+    CHECK(ended.code == 130);
+  }
+  for (int delay_ms = 0; delay_ms < 30; delay_ms += 2) {
+    CAPTURE(delay_ms);
+    Session session({}, {"sleep", "20"});
+    const std::string exe = "/proc/" + std::to_string(session.process.pid()) + "/exe";
+    CHECK(within(milliseconds(10'000), [&] {
+      std::error_code none;
+      return std::filesystem::read_symlink(exe, none).filename() == "mayfly";
+    }));
+    std::this_thread::sleep_for(milliseconds(delay_ms));
+    session.screen.type("\x03");
+    const Finished finished = session.screen.finish(std::move(session.process));
+    // Before it takes signals, mayfly dies of it.
+    CHECK((finished.code == 130 || finished.signal == SIGINT));
+    CHECK(same_modes(session.before, session.screen.modes()));
+  }
+}
+
+TEST_CASE("a terminal that takes no output does not hold mayfly after an end that was forced") {
+  const auto stuck = [](const Words& options) {
+    Session session(options, {"yes"});
+    const Ended ended = session.run.end(std::move(session.process));  // without reading from it
+    CHECK(ended.code == 124);
+    CHECK(ended.exited_after < paced(8000));
+    CHECK(contains(ended.result.dump(), "its reader takes nothing"));
+    CHECK(same_modes(session.before, session.screen.modes()));
+  };
+  stuck({"--ttl", "500ms"});
+  stuck({"--ttl", "500ms", "--tty", "no", "--max-output", "1G"});
+  Session session({}, {"yes"});
+  std::this_thread::sleep_for(paced(1000));
+  session.process.send(SIGTERM);
+  std::this_thread::sleep_for(paced(100));
+  session.process.send(SIGTERM);
+  const Ended ended = session.run.end(std::move(session.process));
+  CHECK(ended.code == 143);
+  CHECK(ended.exited_after < paced(6000));
+}
+
+TEST_CASE("a message begins on a line of its own") {
+  Session session({"--ttl", "1s", "--grace", "0"}, {"/bin/sh", "-c", "printf prompt:; sleep 1000"});
+  CHECK(session.end_with_modes().code == 124);
+  CHECK(contains(session.screen.rest(), "prompt:\r\nmayfly: ended after"));
+  Session whole({"--ttl", "1s", "--grace", "0"}, {"/bin/sh", "-c", "echo line; sleep 1000"});
+  CHECK(whole.end_with_modes().code == 124);
+  CHECK(contains(whole.screen.rest(), "line\r\nmayfly: ended after"));
+}
+
+TEST_CASE("where the caller's terminal begins lines with a return, the task's own is left out") {
+  OuterShell outer;
+  Screen& screen = outer.screen;
+  outer.line("$M run -- sh -c 'sleep 1; echo from \"the\" back' &");
+  screen.expect("from the back\r\n");
+  outer.line("$M run --tty yes -- echo no \"input\" < /dev/null");
+  screen.expect("no input\r\n");
+  outer.line("exit");
+  CHECK(screen.finish(std::move(outer.process)).code == 0);
+}
+
 TEST_CASE("in the background mayfly leaves the terminal alone, and reads once it is in front") {
   OuterShell outer;
   Screen& screen = outer.screen;
@@ -226,6 +329,8 @@ TEST_CASE("the caller's modes are put back after every end") {
   ends({"--ttl", "700ms", "--grace", "0"}, hold, 124);
   ends({"--grace", "0"}, hold, 143, once_raw(SIGTERM));
   ends({"--grace", "0"}, hold, 129, once_raw(SIGHUP));
+  ends({"--unsafe-tty"}, {"/bin/sh", "-c", "stty raw -echo; exit 3"}, 3);
+  ends({"--unsafe-tty", "--grace", "0"}, hold, 143, once_raw(SIGTERM));
   // What kills us and cannot be taken by the loop.
   Session faulty({}, hold);
   faulty.screen.expect("ready");
@@ -357,4 +462,30 @@ TEST_CASE("--progress shows a line that makes way for output, and nothing withou
   CHECK(quiet.screen.rest() == "one\r\n");
   const Ended piped = sh("sleep 1.5", {"--progress"});
   CHECK(piped.err.empty());
+}
+
+TEST_CASE("--progress beside output that goes another way to the same screen") {
+  const auto shown = [](const std::string& terminal) {
+    Screen screen;
+    Command piped({"/bin/sh", "-c",
+                   "\"$M\" run --progress -- sh -c 'echo a; sleep 1.5; echo b; sleep 1' | cat"});
+    piped.env("M", mayfly_path()).env("TERM", terminal).deadline(milliseconds(60'000));
+    CHECK(screen.finish(screen.start(piped)).code == 0);
+    return screen.rest();
+  };
+  // To the right, with the cursor where it was.
+  const std::string beside = shown("xterm");
+  CAPTURE(beside);
+  const std::size_t line = beside.find(
+      "\x1b"
+      "7\r\x1b[");
+  REQUIRE(line != std::string::npos);
+  CHECK(beside.find("Cmayfly: 1.", line) != std::string::npos);
+  CHECK(contains(beside,
+                 "\x1b[K\x1b"
+                 "8b\r\n"));
+  const std::string plain = shown("dumb");
+  CAPTURE(plain);
+  CHECK(contains(plain, "mayfly: 1."));
+  CHECK_FALSE(contains(plain, "\x1b"));
 }

@@ -434,6 +434,12 @@ TEST_CASE("relay: the end of a terminal's input is typed, and a lost reader hang
                      std::move(terminal.master), std::move(copy));
   REQUIRE(::write(in.write_end.get(), "no newline", 10) == 10);
   in.write_end.reset();
+  // Not before the task is there.
+  turn(relay, 100);
+  int typed = -1;
+  CHECK(::ioctl(in.read_end.get(), FIONREAD, &typed) == 0);
+  CHECK(typed == 10);
+  relay.open_terminal();
   turn(relay, 300);
   CHECK_FALSE(relay.finished());
   char text[64];
@@ -446,4 +452,33 @@ TEST_CASE("relay: the end of a terminal's input is typed, and a lost reader hang
   CHECK(::read(terminal.slave.get(), text, sizeof text) <= 0);
   CHECK(::write(terminal.slave.get(), "x", 1) == -1);
   CHECK(errno == EIO);
+}
+
+TEST_CASE("relay: a terminal that begins lines with a return gets none of the task's") {
+  Terminal inner = open_terminal();
+  const Terminal outer = open_terminal();
+  sys::Pipe in = make_pipe();
+  Fd copy(::fcntl(inner.master.get(), F_DUPFD_CLOEXEC, 3));
+  REQUIRE(sys::set_nonblocking(inner.master));
+  Relay relay;
+  relay.add_terminal(Endpoint::borrow(in.read_end.get(), Direction::Read),
+                     Endpoint::borrow(outer.slave.get(), Direction::Write), std::move(inner.master),
+                     std::move(copy));
+  relay.mind_screen(outer.slave.get(), nullptr);
+  const auto shown = [&](const std::string& text) {
+    REQUIRE(::write(inner.slave.get(), text.data(), text.size()) ==
+            static_cast<ssize_t>(text.size()));
+    turn(relay, 200);
+    char buffer[64] = {};
+    CHECK(::read(outer.master.get(), buffer, sizeof buffer - 1) > 0);
+    return std::string(buffer);
+  };
+  CHECK(shown("a\r\nb\rc") == "a\r\nb\rc");
+  CHECK(relay.is_in_line());
+  termios cooked{};
+  REQUIRE(::tcgetattr(outer.slave.get(), &cooked) == 0);
+  cooked.c_oflag |= OPOST | ONLCR;
+  REQUIRE(::tcsetattr(outer.slave.get(), TCSANOW, &cooked) == 0);
+  CHECK(shown("a\r\nb\rc\r\n") == "a\r\nb\rc\r\n");
+  CHECK_FALSE(relay.is_in_line());
 }

@@ -1,9 +1,12 @@
 #include "supervise/words.hpp"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "launch/launch.hpp"
 
 using namespace mayfly;
 
@@ -53,4 +56,14 @@ TEST_CASE("words: an index that init got wrong, an empty plan") {
         "cannot run x: execve(x): Permission denied (EACCES)");
   CHECK(describe(supervise::exec_error({}, failed(EACCES))) ==
         "cannot run '': execve(''): Permission denied (EACCES)");
+}
+
+TEST_CASE("words: a child that was killed on its way to the execve is told as that") {
+  for (const launch::Step step : {launch::Step::None, launch::Step::TaskStdio}) {
+    const Error error = launch::step_error(
+        {}, {.kind = launch::Kind::ExecFailed, .step = step, .error = 0, .value = SIGINT});
+    CHECK(describe(error) ==
+          "cannot start the task: its process was killed by SIGINT before its command ran");
+    CHECK_FALSE(error.hint.empty());
+  }
 }
