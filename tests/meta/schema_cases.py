@@ -25,9 +25,8 @@ ENDS = {
 }
 
 COMMANDS = ['{"cmd":"extend","ttl":"2h"}', '{"cmd":"signal","signal":"CONT"}',
-            '{"cmd":"signal","signal":"SIGCONT"}', '{"cmd":"signal","signal":"RTMIN+1"}',
-            '{"cmd":"signal","signal":"18"}', '{"cmd":"extend","ttl":7200}', '{"cmd":"signal","signal":18}',
-            '{"cmd":"stdin-close"}']
+            '{"cmd":"signal","signal":"SIGCONT"}', '{"cmd":"signal","signal":18}',
+            '{"cmd":"signal","signal":"18"}', '{"cmd":"extend","ttl":7200}', '{"cmd":"stdin-close"}']
 BAD_COMMANDS = ['{"cmd":"cancel","why":"not"}', '{"cmd":"stop"}', '{"cmd":"signal"}', '[]', '{}',
                 '{"cmd":"extend","ttl":0}', '{"cmd":"extend","ttl":"long"}',
                 '{"cmd":"extend","ttl":"10m","signal":"TERM"}', '{"cmd":"signal","signal":0}',
@@ -72,7 +71,8 @@ BAD_SPECS = [{"tll": "5s"}, {"extends": "strict"}, {"ttl": -5}, {"ttl": "-5s"}, 
 EXPLAINED = [[], ["--tmpfs", "/scratch:size=1M", "--keep-caps", "--project", "rw"],
              ["--ttl-max", "2h", "--idle", "1m", "--cpu-time", "1m", "--max-output", "1M"],
              ["--memory", "64M", "--limits", "best-effort"], ["--policy", "strict"],
-             ["--unsafe-nesting", "--seccomp-action", "kill"], ["--layer", "disk"]]
+             ["--unsafe-nesting", "--seccomp-action", "kill"], ["--layer", "disk"],
+             ["--file", "/f:600=text", "--dir", "/d", "--symlink", "/l=/f"]]
 
 # What a plan has depends on the control groups that this machine lets it have.
 BY_MACHINE = ("explain.json/cgroup/", "explain.json/cgroup_why")

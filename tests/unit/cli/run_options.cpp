@@ -206,7 +206,7 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
        "hint: octal permission bits, like 022\n"},
       {{"--status-fd", "-1"},
        "mayfly: cannot read -1 as a number: a sign is not allowed (--status-fd)\n"
-       "hint: a whole number from 0 to 2147483647\n"},
+       "hint: the number of an open descriptor, from 3 on\n"},
       {{"--status-fd", "1"},
        "mayfly: cannot use 1 as a status descriptor: 0, 1 and 2 belong to the command, which could "
        "forge what is read there\n"
