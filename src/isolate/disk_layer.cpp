@@ -46,6 +46,10 @@ Result<Fd> open_parent(const std::string& parent, own_directory::Missing missing
       parent, {.names = 2, .missing = missing, .mode = mode, .purpose = " for layers on disk"});
   if (opened || opened.error().sys_errno == ENOENT) return opened;
   Error error = std::move(opened).error();
+  if (error.sys_errno == EMFILE || error.sys_errno == ENFILE) {
+    error.hint = sys::common_remedy(error.sys_errno);
+    return error;
+  }
   if (!error.hint.empty()) error.hint += ", or ";
   error.hint += elsewhere();
   return error;

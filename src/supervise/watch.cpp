@@ -11,6 +11,7 @@
 
 #include "supervise/signals.hpp"
 #include "sys/event.hpp"
+#include "sys/mounts.hpp"
 
 namespace mayfly::supervise {
 namespace {
@@ -218,7 +219,12 @@ Result<bool> Watch::take_message() {
     return true;
   }
   launch::settle(*request_.sandbox);
+  // (Of the others' descriptors none is kept: it is no harm if one did not fit.)
   if (message.kind == Kind::Listener && request_.denials != nullptr) {
+    if (!received->fds[0]) {
+      errno = EMFILE;
+      return sys::errno_error("take the listener that init sends", "recvmsg()");
+    }
     request_.denials->listen(std::move(received->fds[0]));
     return true;
   }

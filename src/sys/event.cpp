@@ -104,7 +104,7 @@ Result<std::optional<Received>> recvmsg(const Fd& socket, std::span<std::byte> i
   }
   std::optional<Received> received(std::in_place);
   received->bytes = static_cast<std::size_t>(got);
-  received->truncated = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  received->truncated = (message.msg_flags & MSG_TRUNC) != 0;
   take_descriptors(message, *received);
   return received;
 }

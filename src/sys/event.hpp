@@ -31,8 +31,8 @@ namespace mayfly::sys {
 // What one recvmsg gave. `bytes` 0: the other side is gone.
 struct Received {
   std::size_t bytes = 0;
-  bool truncated = false;  // the record or its descriptors did not fit
-  std::array<Fd, 4> fds;   // those that came along, close-on-exec
+  bool truncated = false;  // the record did not fit
+  std::array<Fd, 4> fds;   // those that came along, close-on-exec; fewer where we may open no more
 };
 
 // One record of a SEQPACKET socket; nullopt if none waits. Never blocks.

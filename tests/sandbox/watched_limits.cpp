@@ -113,8 +113,8 @@ TEST_CASE("limits that make no sense are refused") {
     CHECK(ended.code == 125);
     CHECK(contains(ended.err, words));
   };
-  refused({"--ttl-max", "1m"}, "longer than --ttl-max allows");  // the default is above it
-  refused({"--ttl", "0", "--ttl-max", "1m"}, "longer than --ttl-max allows");
+  refused({"--ttl-max", "1m"}, "--ttl-max allows 1m");  // the default is above it
+  refused({"--ttl", "0", "--ttl-max", "1m"}, "--ttl-max allows 1m");
   refused({"--idle", "soon"}, "soon");
   refused({"--tty", "maybe"}, "maybe");
   refused({"--unsafe-tty", "--tty", "yes"}, "one of its own");
