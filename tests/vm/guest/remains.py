@@ -67,12 +67,15 @@ def counts():
 
 
 def mayfly(*words):
-    """Runs mayfly as root and as the ordinary user."""
+    """Runs mayfly as root and as the ordinary user, each in the cgroup of the tests, where gc looks."""
     program = text("/mnt/tests/build-path").strip() + "/mayfly"
     user = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "--",
             "env", "XDG_RUNTIME_DIR=/run/user/1000"]
-    for prefix in ([], user):
-        subprocess.run([*prefix, program, *words], stdout=subprocess.DEVNULL, check=words[0] == "gc")
+    for name, prefix in (("root", []), ("user", user)):
+        procs = f"/sys/fs/cgroup/{name}/session/shell/cgroup.procs"
+        enter = f"[ ! -e {procs} ] || echo $$ >{procs}; exec \"$@\""
+        subprocess.run(["sh", "-c", enter, "sh", *prefix, program, *words], stdout=subprocess.DEVNULL,
+                       check=words[0] == "gc")
 
 
 def check():
