@@ -137,6 +137,8 @@ Result<void> look_at_trees(const spec::Spec& spec, host::HostFacts& facts) {
 }
 
 Result<void> look_at_resources(const spec::Limits& limits, host::HostFacts& facts) {
+  for (const int number : {RLIMIT_CORE, RLIMIT_NPROC})
+    facts.hard_limits.push_back({.resource = number, .most = sys::hard_limit(number)});
   for (const spec::ResourceLimit& limit : limits.resources) {
     const int number = TRY(spec::resource_named(limit.name)).number;
     facts.hard_limits.push_back({.resource = number, .most = sys::hard_limit(number)});

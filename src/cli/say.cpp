@@ -36,6 +36,7 @@ std::string complaint(const Error& error) {
 
 // A reader that does not read must not hold us: what it has not taken in two seconds is lost.
 void say(std::string_view text, Patience patience) {
+  if (text.empty()) return;
   constexpr int kPatienceMs = 2000;
   constexpr std::size_t kPiece = 4096;  // PIPE_BUF
   int tries = 100;                      // of one that is ready and takes nothing

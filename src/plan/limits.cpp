@@ -43,28 +43,25 @@ void put_note(Plan& plan, const char* what, Enforcement enforcement, std::string
   }
 }
 
-Rlimit* process_limit(Plan& plan) {
-  for (Rlimit& limit : plan.rlimits) {
-    if (limit.resource == RLIMIT_NPROC) return &limit;
-  }
-  return nullptr;
-}
-
 bool has_pids_knob(const Plan& plan) {
   return plan.cgroup.needed.has(Controller::Pids);
 }
 
 // The kernel asks RLIMIT_NPROC before it asks the controller, which counts its refusals: so where
 // there is one, the other is one above it.
-void set_process_limit(Plan& plan, std::uint64_t pids, bool is_real) {
-  Rlimit& limit = *process_limit(plan);
-  limit.soft = limit.hard = pids + (has_pids_knob(plan) ? 1 : 0);
-  const std::string number = std::to_string(pids);
-  if (has_pids_knob(plan)) {
-    put_note(plan, "pids", Enforcement::Enforced, "pids.max " + number);
+void set_process_limit(Plan& plan, bool is_real) {
+  const auto [asked, most] = plan.processes;
+  const std::uint64_t set = std::min(asked + (has_pids_knob(plan) ? 1 : 0), most);
+  for (Rlimit& limit : plan.rlimits) {
+    if (limit.resource == RLIMIT_NPROC) limit.soft = limit.hard = set;
+  }
+  const bool is_callers = is_real && most < asked;
+  if (has_pids_knob(plan) && !is_callers) {
+    put_note(plan, "pids", Enforcement::Enforced, "pids.max " + std::to_string(asked));
   } else if (is_real) {
     put_note(plan, "pids", Enforcement::Enforced,
-             "RLIMIT_NPROC " + number + " in the user namespace");
+             "RLIMIT_NPROC " + std::to_string(set) + " in the user namespace" +
+                 (is_callers ? ", the caller's own limit" : ""));
   } else {
     put_note(plan, "pids", Enforcement::NotEnforced,
              "RLIMIT_NPROC does not hold for the host's root (--unsafe-ids=host)");
@@ -194,6 +191,14 @@ Result<void> choose_place(const spec::Spec& spec, const host::HostFacts& facts, 
   return {};
 }
 
+// RLIM_INFINITY where the caller has no limit of it.
+std::uint64_t most_of(const host::HostFacts& facts, int resource) {
+  for (const host::HardLimit& limit : facts.hard_limits) {
+    if (limit.resource == resource) return limit.most.value_or(RLIM_INFINITY);
+  }
+  return RLIM_INFINITY;
+}
+
 Result<void> add_resources(const spec::Limits& limits, const host::HostFacts& facts, Plan& plan) {
   const auto number = [](const std::optional<std::uint64_t>& value) {
     return value.value_or(RLIM_INFINITY);
@@ -203,11 +208,10 @@ Result<void> add_resources(const spec::Limits& limits, const host::HostFacts& fa
   };
   for (const spec::ResourceLimit& limit : limits.resources) {
     const int resource = TRY(spec::resource_named(limit.name)).number;
-    const auto ours = std::find_if(facts.hard_limits.begin(), facts.hard_limits.end(),
-                                   [&](const auto& each) { return each.resource == resource; });
-    if (ours != facts.hard_limits.end() && number(limit.hard) > number(ours->most)) {
+    const std::uint64_t most = most_of(facts, resource);
+    if (number(limit.hard) > most) {
       return usage_error("limit " + limit.name + " to " + text(limit.hard) +
-                             ": the caller's own hard limit is " + text(ours->most),
+                             ": the caller's own hard limit is " + std::to_string(most),
                          "ask for no more than that, or raise it first (see ulimit -H)");
     }
     const Rlimit set{.resource = resource, .soft = number(limit.soft), .hard = number(limit.hard)};
@@ -250,14 +254,16 @@ Result<void> add_limits(const spec::Spec& spec, const host::HostFacts& facts, Pl
   const bool is_real = !is_host_root(plan.ids, facts);
   add_layer(spec, facts, plan);
   // 1 and not 0: with 0 the kernel would still run a core_pattern that begins with '|'.
-  plan.rlimits.push_back({.resource = RLIMIT_CORE, .soft = 1, .hard = 1});
-  plan.rlimits.push_back({.resource = RLIMIT_NPROC, .soft = pids, .hard = pids});
+  const std::uint64_t core = std::min<std::uint64_t>(1, most_of(facts, RLIMIT_CORE));
+  plan.rlimits.push_back({.resource = RLIMIT_CORE, .soft = core, .hard = core});
+  plan.rlimits.push_back({.resource = RLIMIT_NPROC, .soft = 0, .hard = 0});
+  plan.processes = {.asked = pids, .most = most_of(facts, RLIMIT_NPROC)};
   TRY(add_resources(limits, facts, plan));
   plan.cgroup.needed = wanted_controllers(limits);
   if (limits.pids && !is_real) add_pids_knob(pids, plan);
   if (plan.cgroup.needed.none()) {
     use_cgroup_without_limits(spec, facts, plan);
-    set_process_limit(plan, pids, is_real);
+    set_process_limit(plan, is_real);
     return {};
   }
   add_memory(limits, plan);
@@ -270,7 +276,7 @@ Result<void> add_limits(const spec::Spec& spec, const host::HostFacts& facts, Pl
                        ? place->gives.has(plan.cgroup.needed | Controller::Pids)
                        : facts.cgroup.in_tree.has(Controller::Pids);
   if (!plan.cgroup.knobs.empty() && !has_pids_knob(plan) && can) add_pids_knob(pids, plan);
-  set_process_limit(plan, pids, is_real);
+  set_process_limit(plan, is_real);
   return {};
 }
 
@@ -287,7 +293,7 @@ void drop_controllers(Plan& plan, Controllers lost, const std::string& why) {
   if (!had_pids || has_pids_knob(plan)) return;
   const bool is_real = !std::any_of(plan.ids.uids.begin(), plan.ids.uids.end(),
                                     [](const IdRange& range) { return range.outside == 0; });
-  set_process_limit(plan, process_limit(plan)->hard - 1, is_real);
+  set_process_limit(plan, is_real);
 }
 
 Error no_controllers(Controllers missing, const std::string& why, const host::HostFacts& facts) {

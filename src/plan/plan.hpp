@@ -105,6 +105,13 @@ struct Rlimit {
   bool operator==(const Rlimit&) const = default;
 };
 
+// How many processes were asked for, and the caller's own hard limit, which a limit inside cannot
+// exceed.
+struct ProcessLimit {
+  std::uint64_t asked = 0, most = UINT64_MAX;
+  bool operator==(const ProcessLimit&) const = default;
+};
+
 // A file of the sandbox's cgroup: what is written to it before the clone, and what it must say
 // then.
 struct CgroupKnob {
@@ -156,6 +163,7 @@ struct Plan {
   bool loopback = true;
   std::vector<Rlimit> rlimits;       // of everything inside, init included
   std::vector<Rlimit> task_rlimits;  // of the task alone
+  ProcessLimit processes;
   bool ban_user_namespaces = true;
   std::uint64_t keep_capabilities = 0;  // a mask of those that the task keeps (unsafe)
   int landlock_abi = 0;                 // 0: not enforced

@@ -382,7 +382,7 @@ TEST_CASE("explain's text has every mount, variable and limit of its JSON") {
     CAPTURE(target);
     CHECK(said.count(target) >= 1);
   }
-  CHECK(said.count("/opt") == 2);  // shown, and hidden
+  CHECK(said.count("/opt") == (exists("/opt") ? 2 : 1));  // shown where it is, and hidden
   for (const json& name : plan["environment"])
     CHECK(said.count(name.get<std::string>()) >= 1);
   for (const char* limit : {"61s", "62s", "63s", "64s", "3s", "65K", "66M", "6700", "1M", "027"}) {

@@ -61,7 +61,13 @@ TEST_CASE("a signal that comes before the command was executed reaches the comma
 
 TEST_CASE("limits of the caller that are lower than ours stay, and no limit kills without a word") {
   CHECK(after("ulimit -c 0", {}, {"/bin/sh", "-c", "ulimit -H -c"}).out == "0\n");
-  CHECK(after("ulimit -u 300", {}, {"/bin/sh", "-c", "echo ran"}).out == "ran\n");
+  CHECK(after("ulimit -p 300", {}, {"/bin/sh", "-c", "echo ran; ulimit -p"}).out == "ran\n300\n");
+  const Finished told = Command({"/bin/sh", "-c", "ulimit -p 300; ulimit -c 0; exec \"$@\"", "sh",
+                                 mayfly_path(), "explain", "--json", "run", "true"})
+                            .run();
+  const auto limits = nlohmann::json::parse(told.out).at("limits").at("rlimits");
+  CHECK(limits.at("nproc") == nlohmann::json{{"soft", 300}, {"hard", 300}});
+  CHECK(limits.at("core") == nlohmann::json{{"soft", 0}, {"hard", 0}});
   const Finished tiny = after("ulimit -f 0", {}, {"/bin/true"});
   CHECK(tiny.code == 125);
   CHECK(contains(tiny.err, "File too large (EFBIG)"));

@@ -87,6 +87,29 @@ TEST_CASE("limits: the stock request needs no controller and asks for none") {
   CHECK(plan.task_rlimits.empty());
 }
 
+TEST_CASE("limits: the caller's own limits are told where they are lower than ours") {
+  host::HostFacts facts = ordinary();
+  facts.hard_limits = {{.resource = RLIMIT_CORE, .most = 0},
+                       {.resource = RLIMIT_NPROC, .most = 300}};
+  const Plan plan = plan_of(spec::Spec{}, facts);
+  CHECK(nproc_of(plan) == 300);
+  CHECK(plan.rlimits.at(0) == Rlimit{.resource = RLIMIT_CORE, .soft = 0, .hard = 0});
+  CHECK(note_of(plan, "pids").how ==
+        "RLIMIT_NPROC 300 in the user namespace, the caller's own limit");
+
+  facts.cgroup.places = {place("/sys/fs/cgroup/deleg", kAll)};
+  Plan limited_plan = plan_of(limited(), facts);
+  CHECK(value_of(limited_plan, "pids.max") == "512");
+  CHECK(nproc_of(limited_plan) == 300);
+  CHECK(note_of(limited_plan, "pids").how.ends_with("the caller's own limit"));
+  facts.hard_limits[1].most = 512;
+  Plan equal = plan_of(limited(), facts);
+  CHECK(nproc_of(equal) == 512);
+  CHECK(note_of(equal, "pids").how == "pids.max 512");
+  drop_controllers(equal, kAll, "systemd has none");
+  CHECK(nproc_of(equal) == 512);
+}
+
 TEST_CASE("limits: the nearest cgroup that gives all is taken") {
   host::HostFacts facts = ordinary();
   facts.cgroup.places = {place("/sys/fs/cgroup/deleg/session", {}, "others live there"),
