@@ -6,16 +6,13 @@
 #include <cerrno>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/text.hpp"
 #include "sys/files.hpp"
+#include "sys/path_walk.hpp"
 
 namespace mayfly::sys {
 namespace {
-
-// The kernel's own number: more than that is a circle.
-constexpr int kMostLinks = 40;
 
 constexpr uid_t kNobody = 65534;
 
@@ -27,159 +24,88 @@ bool knows_all_ids() {
   return !map || map->find("4294967295") != map->npos;
 }
 
-class Walk {
+class FileJudge : public PathJudge {
  public:
-  Walk(const std::string& path, uid_t uid, const std::string& what)
+  FileJudge(const std::string& path, uid_t uid, const std::string& what)
       : path_(path), uid_(uid), what_(what) {}
 
-  Result<Fd> open() {
-    push(path_);
-    TRY(restart());
-    while (!rest_.empty()) {
-      const std::string name = std::move(rest_.back());
-      rest_.pop_back();
-      // As a directory first: that mounts what an automounter has there.
-      Fd directory(
-          ::openat(directory_.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (directory) {
-        TRY(enter(std::move(directory), name));
-        continue;
-      }
-      if (errno != ENOTDIR && errno != ELOOP) return failed("openat", below(name));
-      if (!TRY(follow(name))) return open_file(name);
-    }
-    return std::move(directory_);
-  }
-
- private:
-  // The parts of a path go before what is left.
-  void push(std::string_view path) {
-    const std::vector<std::string_view> parts = split(path, '/');
-    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-      if (!part->empty() && *part != ".") rest_.emplace_back(*part);
-    }
-  }
-
-  Result<void> restart() {
-    at_.clear();
-    directory_ = Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!directory_) return failed("open", "/");
-    return judge_directory();
-  }
-
-  Result<void> enter(Fd directory, const std::string& name) {
-    const bool is_up = name == "..";
-    struct stat status = {};
-    if (::fstat(directory.get(), &status) != 0) return failed("fstat", below(name));
-    if (!is_up) TRY(judge_entry(status, name));
-    at_ = is_up ? at_.substr(0, at_.empty() ? 0 : at_.rfind('/')) : below(name);
-    directory_ = std::move(directory);
-    return judge_directory();
-  }
-
-  // False: it is no link.
-  Result<bool> follow(const std::string& name) {
-    const Fd entry(::openat(directory_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    struct stat status = {};
-    if (!entry) return failed("openat", below(name));
-    if (::fstat(entry.get(), &status) != 0) return failed("fstat", below(name));
-    if (!S_ISLNK(status.st_mode)) {
-      if (rest_.empty()) return false;
-      errno = ENOTDIR;
-      return failed("openat", below(name));
-    }
-    TRY(judge_entry(status, name));
-    if (++links_ > kMostLinks) {
-      errno = ELOOP;
-      return failed("openat", below(name));
-    }
-    const std::string target = TRY(readlinkat(entry.get(), ""));
-    push(target);
-    if (target.starts_with('/')) TRY(restart());
-    return true;
-  }
-
-  Result<Fd> open_file(const std::string& name) {
-    // A FIFO is opened without waiting for its other end.
-    Fd file(::openat(directory_.get(), name.c_str(),
-                     O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW));
-    struct stat status = {};
-    if (!file) return failed("openat", below(name));
-    if (::fstat(file.get(), &status) != 0) return failed("fstat", below(name));
-    TRY(judge_entry(status, name));
-    if (S_ISREG(status.st_mode)) TRY(judge_file(status));
-    return file;
-  }
-
-  [[nodiscard]] bool is_own(uid_t owner) const { return owner == 0 || owner == uid_; }
-  [[nodiscard]] bool others_can_write(const struct stat& status) const {
-    return (status.st_mode & (uid_ == 0 ? S_IWGRP | S_IWOTH : S_IWOTH)) != 0;
-  }
-
-  Result<void> judge_directory() {
-    if (::fstat(directory_.get(), &around_) != 0) return failed("fstat", at_ + "/");
-    const uid_t owner = around_.st_uid;
-    if (is_own(owner) || (owner == kNobody && !knows_all_ids())) return {};
-    return refused("user " + std::to_string(owner) + " can replace it, who owns the directory " +
-                       shown(at_ + "/"),
+  Result<void> at_directory(const Identity& directory, const std::string& place) override {
+    around_ = directory;
+    around_place_ = place;
+    if (is_own(directory.owner) || (directory.owner == kNobody && !knows_all_ids())) return {};
+    return refused("user " + std::to_string(directory.owner) +
+                       " can replace it, who owns the directory " + shown(place),
                    "put it into a directory that belongs to root or to you, as all above it must");
   }
 
-  [[nodiscard]] Result<void> judge_entry(const struct stat& status, const std::string& name) const {
-    if (!others_can_write(around_)) return {};
-    if ((around_.st_mode & S_ISVTX) == 0) {
-      return refused(
-          "others can replace it, since they can write the directory " + shown(at_ + "/"),
-          "chmod go-w " + shown(at_ + "/") + ", or move it elsewhere");
-    }
-    if (is_own(status.st_uid)) return {};
-    const std::string owner = std::to_string(status.st_uid);
-    if (!rest_.empty() || S_ISLNK(status.st_mode)) {
-      return refused(
-          "user " + owner + " can replace it, to whom " + shown(below(name)) + " belongs",
-          "put it into a directory that belongs to root or to you");
-    }
-    return foreign(owner);
+  Result<void> through(const Identity& entry, const std::string& place) override {
+    if (!TRY(is_replaceable(entry))) return {};
+    return refused("user " + std::to_string(entry.owner) + " can replace it, to whom " +
+                       shown(place) + " belongs",
+                   "put it into a directory that belongs to root or to you");
   }
 
-  [[nodiscard]] Result<void> judge_file(const struct stat& status) const {
-    if (!is_own(status.st_uid)) return foreign(std::to_string(status.st_uid));
-    if (!others_can_write(status)) return {};
+  Result<void> at_file(const Identity& file) const {
+    if (TRY(is_replaceable(file))) return foreign(file.owner);
+    if (!S_ISREG(file.mode)) return {};
+    if (!is_own(file.owner)) return foreign(file.owner);
+    if (!others_can_write(file)) return {};
     return refused(uid_ == 0 ? "others than its owner can write it" : "everybody can write it",
                    "chmod go-w " + shown(path_) + ", after a look at what is in it");
   }
 
-  [[nodiscard]] Error foreign(const std::string& owner) const {
-    return refused("it belongs to user " + owner,
+  [[nodiscard]] Error failed(const char* call, const std::string& place) const override {
+    Error error = usage_error("read " + what_);
+    error.sys_errno = errno;
+    error.call = std::string(call) + "(" + shown(place) + ")";
+    return error;
+  }
+
+ private:
+  [[nodiscard]] bool is_own(uid_t owner) const { return owner == 0 || owner == uid_; }
+  [[nodiscard]] bool others_can_write(const Identity& identity) const {
+    return (identity.mode & (uid_ == 0 ? S_IWGRP | S_IWOTH : S_IWOTH)) != 0;
+  }
+
+  // In a sticky directory only by its owner, which is told.
+  [[nodiscard]] Result<bool> is_replaceable(const Identity& entry) const {
+    if (!others_can_write(around_)) return false;
+    if ((around_.mode & S_ISVTX) != 0) return !is_own(entry.owner);
+    return refused(
+        "others can replace it, since they can write the directory " + shown(around_place_),
+        "chmod go-w " + shown(around_place_) + ", or move it elsewhere");
+  }
+
+  [[nodiscard]] Error foreign(uid_t owner) const {
+    return refused("it belongs to user " + std::to_string(owner),
                    "after a look at what is in it, make a copy that belongs to you or to root");
   }
 
-  [[nodiscard]] std::string below(const std::string& name) const { return at_ + "/" + name; }
-
   [[nodiscard]] Error refused(const std::string& why, std::string hint) const {
     return usage_error("trust " + what_ + ": " + why, std::move(hint));
-  }
-  [[nodiscard]] Error failed(const char* call, const std::string& path) const {
-    Error error = usage_error("read " + what_);
-    error.sys_errno = errno;
-    error.call = std::string(call) + "(" + shown(path) + ")";
-    return error;
   }
 
   const std::string& path_;
   const uid_t uid_;
   const std::string& what_;
-  std::vector<std::string> rest_;  // the next part last
-  std::string at_;                 // where directory_ is, without a link; empty: the root
-  Fd directory_;
-  struct stat around_ = {};  // of directory_
-  int links_ = 0;
+  Identity around_;  // the directory that the walk is in
+  std::string around_place_;
 };
 
 }  // namespace
 
 Result<Fd> open_trusted(const std::string& path, uid_t uid, const std::string& what) {
-  return Walk(path, uid, what).open();
+  FileJudge judge(path, uid, what);
+  PathWalk walk(judge);
+  const std::string name = TRY(walk.go(path));
+  if (name.empty()) return walk.take_directory();
+  // A FIFO is opened without waiting for its other end.
+  Fd file(::openat(walk.directory().get(), name.c_str(),
+                   O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW));
+  if (!file) return judge.failed("openat", walk.place_of(name));
+  const Identity identity = TRY(fstat(file, path));
+  TRY(judge.at_file(identity));
+  return file;
 }
 
 }  // namespace mayfly::sys

@@ -199,7 +199,7 @@ TEST_CASE("every directory on the way to a policy is looked at, and those of lin
   link("../open/below", "user/way");
   place.write("user/base.toml", "extends = '../open/real.toml'\n");
   place.write("user/byname.toml", "extends = 'relative'\n");
-  const std::string why = "others can replace it, since they can write the directory ROOT/open/";
+  const std::string why = "others can replace it, since they can write the directory ROOT/open";
   for (const std::string name :
        {"relative", "absolute", "twice", "base", "byname", "../user/relative.toml",
         "../open/real.toml", "../open/below/real.toml", "../user/way/real.toml"}) {
@@ -223,7 +223,7 @@ TEST_CASE("to root a foreign owner is somebody who can replace a policy") {
   place.write("theirs/below/real.toml", "pids = 8\n");
   REQUIRE(::symlink("../theirs/below/real.toml", (place / "user/l.toml").c_str()) == 0);
   REQUIRE(::chown((place / "theirs").c_str(), 1234, 0) == 0);
-  const std::string owns = "user 1234 can replace it, who owns the directory ROOT/theirs/";
+  const std::string owns = "user 1234 can replace it, who owns the directory ROOT/theirs";
   CHECK(place.complaint("l").find(owns) != std::string::npos);
   CHECK(place.complaint("../theirs/below/real.toml").find(owns) != std::string::npos);
   REQUIRE(::chown((place / "theirs").c_str(), 0, 0) == 0);
@@ -272,7 +272,7 @@ TEST_CASE("who owns the directory of a policy could replace it") {
     place.uid = uid;
     CHECK(place.complaint("a") ==
           "cannot trust the policy ROOT/user/a.toml: user 1234 can replace it, who owns the "
-          "directory ROOT/user/");
+          "directory ROOT/user");
     CHECK_FALSE(place.spec(place / "user/a.toml"));
   }
   place.uid = 1234;
