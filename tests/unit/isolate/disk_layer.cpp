@@ -165,6 +165,15 @@ TEST_CASE("disk layer: what is above is judged, too: modes, owners and links") {
   REQUIRE(::chmod(dir.path().c_str(), 0700) == 0);
   CHECK(answer(dir / "new/cache") == "made");
 
+  REQUIRE(::chmod((dir / "new").c_str(), 0755) == 0);
+  REQUIRE(::chmod((dir / "new/cache").c_str(), 0777) == 0);
+  CHECK(answer(dir / "new/cache") == "made");
+  const TempDir outside;
+  REQUIRE(::mkdir((outside / "cache").c_str(), 0755) == 0);
+  REQUIRE(::chmod(outside.path().c_str(), 0777) == 0);
+  REQUIRE(::symlink((outside / "cache").c_str(), (dir / "out").c_str()) == 0);
+  CHECK(answer(dir / "out") == unfit(outside.path(), "others may write there"));
+
   REQUIRE(::symlink("new/../new/cache", (dir / "link").c_str()) == 0);
   CHECK(answer(dir / "link") == "made");
   REQUIRE(::mkdir((dir / "other").c_str(), 0700) == 0);
