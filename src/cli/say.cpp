@@ -8,22 +8,12 @@
 
 #include "base/text.hpp"
 #include "supervise/endpoint.hpp"
+#include "sys/entries.hpp"
 
 namespace mayfly::cli {
 namespace {
 
 bool has_output = true;
-
-// 0, or the errno of the write that failed.
-int write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -61,8 +51,8 @@ void miss_standard_output() {
 }
 
 int print(std::string_view text) {
-  const int failed = has_output ? write_all(STDOUT_FILENO, text) : EBADF;
-  if (failed == 0) return 0;
+  if (has_output && sys::write_whole(STDOUT_FILENO, text)) return 0;
+  const int failed = has_output ? errno : EBADF;
   say(complaint({.kind = ErrorKind::Setup,
                  .sys_errno = failed,
                  .action = "write to standard output",

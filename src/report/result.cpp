@@ -212,7 +212,7 @@ Result<void> ResultFile::write(const Outcome& outcome, const Policies& policies)
   if (!file) return cannot_write(path_, "open(" + shown(temporary) + ", O_CREAT|O_EXCL)");
   OnExit remove_temporary([&] { ::unlinkat(in, temporary.c_str(), 0); });
   const std::string text = result_json(outcome, policies) + "\n";
-  if (!sys::write_whole(file, text)) {
+  if (!sys::write_whole(file.get(), text)) {
     return cannot_write(path_, "write(" + shown(temporary) + ")");
   }
   file.reset();

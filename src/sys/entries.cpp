@@ -71,9 +71,10 @@ Result<Fd> open_directory_beneath(const Fd& directory, const char* path) {
   return errno_error("open the directory " + shown(path), call_on("openat2", path, "BENEATH"));
 }
 
-bool write_whole(const Fd& file, std::string_view content) {
+bool write_whole(int file, std::string_view content) {
   while (!content.empty()) {
-    const ssize_t put = ::write(file.get(), content.data(), content.size());
+    const ssize_t put = ::write(file, content.data(), content.size());
+    if (put < 0 && errno == EINTR) continue;
     if (put < 0) return false;
     content.remove_prefix(static_cast<std::size_t>(put));
   }
@@ -86,7 +87,7 @@ Result<void> create_file_at(const Fd& directory, const char* name, std::string_v
   if (!file) {
     return errno_error("make the file " + shown(name), call_on("openat", name, "O_CREAT|O_EXCL"));
   }
-  if (write_whole(file, content)) return {};
+  if (write_whole(file.get(), content)) return {};
   return errno_error("write the file " + shown(name), call_on("write", name));
 }
 

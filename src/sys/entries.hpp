@@ -41,7 +41,7 @@ struct Identity {
 [[nodiscard]] Result<Fd> open_directory_beneath(const Fd& directory, const char* path);
 
 // Writes on after a short write, which hides its reason; false, with errno, where it ends too soon.
-[[nodiscard]] bool write_whole(const Fd& file, std::string_view content);
+[[nodiscard]] bool write_whole(int file, std::string_view content);
 
 // Makes a file (0600) with this content; it must not exist.
 [[nodiscard]] Result<void> create_file_at(const Fd& directory, const char* name,

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "sys/entries.hpp"
 #include "sys/kernel.hpp"
 
 namespace mayfly::sys {
@@ -111,14 +112,10 @@ Result<Fd> sealed_memfd(const char* name, std::string_view content, Executable e
   }
   if (fd < 0) return errno_error("make a memory file", call);
   Fd memfd(fd);
-  while (!content.empty()) {
-    const ssize_t written = ::write(memfd.get(), content.data(), content.size());
-    if (written < 0) {
-      Error error = errno_error("fill a memory file", "write(" + call + ")");
-      if (error.sys_errno == EFBIG) error.hint = "raise the limit of file size (ulimit -f)";
-      return error;
-    }
-    content.remove_prefix(static_cast<std::size_t>(written));
+  if (!write_whole(memfd.get(), content)) {
+    Error error = errno_error("fill a memory file", "write(" + call + ")");
+    if (error.sys_errno == EFBIG) error.hint = "raise the limit of file size (ulimit -f)";
+    return error;
   }
   if (::fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
       0) {

@@ -2,6 +2,8 @@
 // temporary directories.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -52,6 +54,17 @@ void write_text(const std::string& path, const std::string& text);
 [[nodiscard]] std::string read_text(const std::string& path);
 [[nodiscard]] bool exists(const std::string& path);
 void sleep_ms(int milliseconds);
+
+class Stopwatch {
+ public:
+  [[nodiscard]] std::int64_t ms() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
 
 // Says why a check cannot run here. A failure where MAYFLY_MUST_RUN is set.
 void skip(const std::string& why);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 
 #include "fake_init.hpp"
@@ -17,21 +16,6 @@ using namespace mayfly;
 using namespace mayfly::test;
 using launch::Kind;
 using launch::Step;
-
-namespace {
-
-class Stopwatch {
- public:
-  [[nodiscard]] std::int64_t ms() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_).count();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
-
-}  // namespace
 
 TEST_CASE("watch: the main process ends by itself") {
   CHECK(watch({}, [](Script& init) {

@@ -4,29 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "fake_init.hpp"
 #include "support.hpp"
 #include "sys/event.hpp"
 
 using namespace mayfly;
 using namespace mayfly::test;
-
-namespace {
-
-class Stopwatch {
- public:
-  [[nodiscard]] std::int64_t ms() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_).count();
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
-
-}  // namespace
 
 TEST_CASE("watch: output that nobody takes is not waited for long after an end that was forced") {
   const auto with_output = [](Scene scene, const std::function<int(Script&)>& script) {
