@@ -1,5 +1,7 @@
 // `mayfly explain [--json] run …`: the plan that `run` would make of the same words, and nothing
 // else: no sandbox, no file, no entry in the registry.
+#include <cerrno>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +15,9 @@
 #include "cli/read_request.hpp"
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
+#include "host/probe.hpp"
+#include "launch/launch.hpp"
+#include "plan/limits.hpp"
 #include "plan/plan.hpp"
 #include "policy/programs.hpp"
 #include "report/explanation.hpp"
@@ -46,12 +51,30 @@ Result<Request> read_words(const Request& outer) {
   return inner;
 }
 
+// Where the layer is, which a start finds out by trying.
+Result<void> settle_layer(const host::HostFacts& facts, plan::Plan& plan) {
+  using spec::LayerKind;
+  if (plan.layer != LayerKind::Disk) {
+    const std::optional<bool> in_memory = host::tmpfs_holds_user_xattrs(facts);
+    if (!in_memory) return {};
+    if (!*in_memory && plan.layer == LayerKind::Memory) {
+      return launch::step_error(plan, {.step = launch::Step::LayerXattr, .error = EOPNOTSUPP});
+    }
+    if (*in_memory) plan.layer = LayerKind::Memory;
+  }
+  if (plan.layer == LayerKind::Memory) return {};
+  plan.notes.push_back(plan::disk_layer_note(plan, plan.layer_parent));
+  plan.layer = LayerKind::Disk;
+  return {};
+}
+
 Result<std::string> explanation(Request& request) {
   const spec::Spec& spec = request.spec;
   report::Reporter reporter;
   TRY(reporter.take({.status_fd = spec.status_fd, .result_file = spec.result_file}));
   const host::HostFacts facts = TRY(gather_facts(request.spec, request.working_dir));
-  const plan::Plan plan = TRY(plan::make_plan(spec, facts, caller_environment()));
+  plan::Plan plan = TRY(plan::make_plan(spec, facts, caller_environment()));
+  TRY(settle_layer(facts, plan));
   if (spec.control_fd >= 0) {
     TRY(supervise::open_control(spec.control_fd, spec.control_fd == spec.status_fd));
   }

@@ -16,6 +16,7 @@ namespace mayfly::host::attempts {
 [[nodiscard]] Finding namespace_ban(const HostFacts& facts);
 [[nodiscard]] Finding process_limit(const HostFacts& facts);
 [[nodiscard]] Finding tmpfs(const HostFacts& facts);
+[[nodiscard]] Finding user_xattrs(const HostFacts& facts);  // on a tmpfs
 [[nodiscard]] Finding overlay(const HostFacts& facts);
 [[nodiscard]] Finding proc(const HostFacts& facts);
 [[nodiscard]] Finding devpts(const HostFacts& facts);

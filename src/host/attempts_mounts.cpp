@@ -81,6 +81,13 @@ Finding make_layers(int tmpfs) {
   return found();
 }
 
+constexpr std::string_view kSetUserXattr = "setxattr(upper, \"user.probe\")";
+
+long set_user_xattr(int tmpfs) {
+  const std::string path = "/proc/self/fd/" + std::to_string(tmpfs) + "/upper";
+  return sys::raw::setxattr(path.c_str(), "user.probe", "y", 1);
+}
+
 // Holds a user namespace with the probe's maps until it is killed.
 [[noreturn]] void hold_user_namespace(int ready) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -95,11 +102,18 @@ Finding make_layers(int tmpfs) {
 Finding tmpfs(const HostFacts&) {
   const Mounted made = tmpfs_mounted();
   if (!made.finding.works) return made.finding;
-  const Finding layers = make_layers(made.fd.get());
+  Finding layers = make_layers(made.fd.get());
   if (!layers.works) return layers;
-  const std::string path = "/proc/self/fd/" + std::to_string(made.fd.get()) + "/upper";
-  const long kept = sys::raw::setxattr(path.c_str(), "user.probe", "y", 1);
-  return found(kept == 0 ? "holds user xattrs" : "holds no user xattrs");
+  return found(set_user_xattr(made.fd.get()) == 0 ? "holds user xattrs" : "holds no user xattrs");
+}
+
+Finding user_xattrs(const HostFacts&) {
+  const Mounted made = tmpfs_mounted();
+  if (!made.finding.works) return made.finding;
+  Finding layers = make_layers(made.fd.get());
+  if (!layers.works) return layers;
+  const long kept = set_user_xattr(made.fd.get());
+  return kept == 0 ? found() : failed(kept, kSetUserXattr);
 }
 
 // Mounting proves nothing: where the tmpfs cannot hold user xattrs the overlay mounts, and fails

@@ -211,6 +211,13 @@ std::vector<ProbeRow> probe(const HostFacts& facts) {
   return rows;
 }
 
+std::optional<bool> tmpfs_holds_user_xattrs(const HostFacts& facts) {
+  const Finding finding = attempt(World::UserNamespace, facts, attempts::user_xattrs);
+  if (finding.works) return true;
+  if (finding.error == EOPNOTSUPP) return false;
+  return std::nullopt;
+}
+
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::Works:

@@ -2,6 +2,7 @@
 // children, a few milliseconds each.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct ProbeRow {
 
 // Every row in a fixed order, whatever the outcome.
 [[nodiscard]] std::vector<ProbeRow> probe(const HostFacts& facts);
+
+// Whether a tmpfs in a sandbox holds user xattrs, as it does from Linux 6.6 on. Nothing where no
+// sandbox can be.
+[[nodiscard]] std::optional<bool> tmpfs_holds_user_xattrs(const HostFacts& facts);
 
 // "works", "fails", "not_tried".
 [[nodiscard]] std::string_view verdict_name(Verdict verdict);

@@ -296,6 +296,15 @@ void drop_controllers(Plan& plan, Controllers lost, const std::string& why) {
   set_process_limit(plan, is_real);
 }
 
+Note disk_layer_note(const Plan& plan, const std::string& place) {
+  const bool chosen = plan.layer == spec::LayerKind::Disk;
+  return {.what = "layer",
+          .enforcement = Enforcement::Approximated,
+          .how = "on disk, in " + place +
+                 (chosen ? "" : ", since this kernel's tmpfs holds no user xattrs") +
+                 ": its size is looked at several times a second"};
+}
+
 Error no_controllers(Controllers missing, const std::string& why, const host::HostFacts& facts) {
   std::string options;
   for (const LimitName& name : kNames) {

@@ -22,6 +22,9 @@ namespace mayfly::plan {
 // The plan as it is where these controllers turn out to be out of reach: for best_effort.
 void drop_controllers(Plan& plan, host::Controllers lost, const std::string& why);
 
+// What is said of a layer that is in `place`, a directory on disk.
+[[nodiscard]] Note disk_layer_note(const Plan& plan, const std::string& place);
+
 // The words for a strict request whose controllers cannot be had.
 [[nodiscard]] Error no_controllers(host::Controllers missing, const std::string& why,
                                    const host::HostFacts& facts);

@@ -142,6 +142,19 @@ void add_rights(std::string& text, const plan::Plan& plan, const policy::Stands&
   row(text, "", "groups of them that are refused: " + joined(stands.refused, " "));
 }
 
+// Where it is, as far as it is known.
+std::string layer_place(const plan::Plan& plan) {
+  switch (plan.layer) {
+    case spec::LayerKind::Disk:
+      return "on disk in " + shown(plan.layer_parent) + ", ";
+    case spec::LayerKind::Memory:
+      return "in memory, ";
+    case spec::LayerKind::Auto:
+      return "in memory or else on disk, ";
+  }
+  return {};
+}
+
 void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& plan) {
   row(text, "time",
       "to live " + (spec.ttl ? spec::format_duration(*spec.ttl) : "without a limit") +
@@ -154,10 +167,7 @@ void add_limits(std::string& text, const spec::Spec& spec, const plan::Plan& pla
   if (spec.max_output) row(text, "output", spec::format_size(*spec.max_output) + " at most");
   row(text, "layer",
       spec::format_size(plan.layer_bytes) + " and " + std::to_string(plan.layer_inodes) +
-          " files at most, " +
-          (plan.layer == spec::LayerKind::Disk ? "on disk in " + shown(plan.layer_parent) + ", "
-                                               : std::string()) +
-          "gone at the end");
+          " files at most, " + layer_place(plan) + "gone at the end");
   const auto number = [](std::uint64_t value) {
     return value == RLIM_INFINITY ? std::string("unlimited") : std::to_string(value);
   };

@@ -178,13 +178,7 @@ Result<void> Run::launch() {
 void Run::use_disk_layer() {
   layer_meter_.emplace(sandbox_.disk_layer.directory,
                        LayerMeter::Size{.bytes = plan_.layer_bytes, .inodes = plan_.layer_inodes});
-  outcome_.notes.push_back({.what = "layer",
-                            .enforcement = plan::Enforcement::Approximated,
-                            .how = "on disk, in " + sandbox_.disk_layer.path +
-                                   (plan_.layer == spec::LayerKind::Disk
-                                        ? ""
-                                        : ", since this kernel's tmpfs holds no user xattrs") +
-                                   ": its size is looked at several times a second"});
+  outcome_.notes.push_back(plan::disk_layer_note(plan_, sandbox_.disk_layer.path));
 }
 
 void Run::watch(std::int64_t began) {

@@ -59,7 +59,8 @@ TEST_CASE("the result and explain name the policy, its file and what it extends"
   CHECK(policy["extends"][0]["name"] == "strict");
   CHECK(policy["extends"][1]["name"] == "default");
   CHECK(policy["extends"][1]["file"].is_null());
-  const Finished text = Command({mayfly_path(), "explain", "run", "-p", file, "true"}).run();
+  const Finished text =
+      Command({mayfly_path(), "explain", "run", "-p", file, "--layer", "auto", "true"}).run();
   CHECK(contains(text.out, "policy       ci (" + file +
                                "), which extends strict (stock), which extends default (stock)\n"));
   CHECK(sh("true", {"-p", "no-such"}).result["policy"].is_null());

@@ -16,7 +16,7 @@ CONSOLE_LINES = 40
 
 PROBE_SECONDS = 60
 HARDWARE = ("-accel", "kvm", "-cpu", "host")
-EMULATION = ("-accel", "tcg,thread=multi", "-cpu", "max,la57=off")
+EMULATION = ("-accel", "tcg,thread=multi", "-cpu", "max,la57=off,erms=off,fsrm=off")
 
 
 def _program():
@@ -28,7 +28,7 @@ def _program():
 
 def _boot(kernel, accelerator, *, init, cpus, memory):
     """The words that boot the kernel into the init of that name."""
-    line = f"console=ttyS0 loglevel=5 panic=-1 mitigations=off slab_nomerge {init}"
+    line = f"console=ttyS0 loglevel=5 panic=-1 mitigations=off slab_nomerge clearcpuid=112 {init}"
     return [_program(), "-machine", "q35", *accelerator, "-smp", str(cpus), "-m", memory,
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-kernel", str(kernel.directory / "vmlinuz"), "-initrd", str(kernel.directory / "initramfs"),

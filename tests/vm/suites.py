@@ -11,13 +11,17 @@ from archive import Problem, call
 
 # The tests that mean anything on another kernel, and for whom they are.
 SUITES = re.compile(r"unit$|init$|init_as_user$|(sandbox|escape|fault)\.(root|user):")
+LONGEST = ["fault", "init", "unit", "escape", "sandbox"]
 # Says nothing about a kernel, and takes minutes where it is emulated.
 LEFT_OUT = re.compile(r"sandbox\..*: ?100,000 words or options")
 # Of the unit tests, what asks the kernel: the others say the same everywhere.
 UNIT = [f"--source-file=*/unit/{part}/*" for part in ("sys", "host", "isolate", "supervise")]
+# Tests that are a program, with the words for each user who runs it.
+WHOLE_PROGRAMS = {"unit": {"root": UNIT, "user": [*UNIT, "--test-case-exclude=*(root)*"]},
+                  "init": {"root": []}, "init_as_user": {"user": []}}
 # Of the sandbox suite, the files whose cases another kernel could answer differently.
-OF_KERNEL = {"cgroup_trees", "death", "disk_layer", "features", "files", "hostile_layer", "limits", "mounts", "nesting", "network",
-             "overlay", "programs", "start", "time", "world"}
+OF_KERNEL = {"cgroup_trees", "death", "disk_layer", "explain", "features", "files", "hostile_layer", "limits",
+             "mounts", "nesting", "network", "overlay", "programs", "start", "time", "watched_limits", "world"}
 # What ctest allows a test is for real hardware.
 SLOWER = 4
 SKIPPED = 77
@@ -64,9 +68,14 @@ def _of_suites(build, users):
     if not (build / "CTestTestfile.cmake").exists():
         raise Problem(f"there is no build in {build}: cmake --preset release && cmake --build build")
     listing = json.loads(call(["ctest", "--test-dir", build, "--show-only=json-v1"], "list the tests"))
-    tests = [_in_machine(entry) for entry in listing["tests"]
-             if SUITES.match(entry["name"]) and not LEFT_OUT.match(entry["name"])]
-    return [test for test in tests if test["user"] in users]
+    tests = [test for entry in listing["tests"]
+             if SUITES.match(entry["name"]) and not LEFT_OUT.match(entry["name"]) for test in _in_machine(entry)]
+    return sorted((test for test in tests if test["user"] in users), key=_turn)
+
+
+def _turn(test):
+    """What takes longest comes first, so that at the end nobody waits for it alone."""
+    return LONGEST.index(re.match("[a-z]+", test["name"])[0])
 
 
 def _of_kernel(build, tests):
@@ -102,11 +111,10 @@ def bench(build, users):
 
 
 def _in_machine(entry):
-    """The test as a machine runs it."""
+    """The test as a machine runs it, for each of the users that it is for."""
     name = entry["name"]
     limits = [each["value"] for each in entry["properties"] if each["name"] == "TIMEOUT"]
-    user = {"unit": "user", "init": "root", "init_as_user": "user"}.get(name)
-    if user:  # each is one program, which does what whoever runs it can
-        name = f"{name.split('_')[0]}.{user}"
-    return {"name": name, "user": user or name.split(":")[0].split(".")[1],
-            "command": list(entry["command"]) + (UNIT if entry["name"] == "unit" else []), "limit": SLOWER * (limits[0] if limits else 300)}
+    as_user = WHOLE_PROGRAMS.get(name) or {name.split(":")[0].split(".")[1]: []}
+    for user, further in as_user.items():
+        yield {"name": f"{name.split('_')[0]}.{user}" if name in WHOLE_PROGRAMS else name, "user": user,
+               "command": entry["command"] + further, "limit": SLOWER * (limits[0] if limits else 300)}

@@ -205,7 +205,7 @@ TEST_CASE("gc: not a word about entries that are being made and removed beside i
   CHECK(second.wait() == 0);
 }
 
-TEST_CASE("gc: a folder of somebody else is kept") {
+TEST_CASE("gc: a folder of somebody else is kept (root)") {
   if (::geteuid() != 0) return skip("needs root, to make a folder of another user");
   const TempDir top;
   const RuntimeDir directory = RuntimeDir::open(top / "mayfly").value();

@@ -82,7 +82,7 @@ TEST_CASE("registry: the runtime directory is made private, and judged") {
   }
 }
 
-TEST_CASE("registry: a directory of another user is refused") {
+TEST_CASE("registry: a directory of another user is refused (root)") {
   if (::geteuid() != 0) return skip("needs root, to make a directory of another user");
   const TempDir top;
   const std::string path = top / "mayfly";

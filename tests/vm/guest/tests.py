@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Inside the machine: runs the tests of the job that are meant for this user (root or user), as many at
-a time as there are cpus, and reports each as a line of JSON."""
+"""Inside the machine: runs the tests of the job that are meant for this user (root or user), more of
+them at a time than there are cpus, as many wait for something, and reports each as a line of JSON."""
 
 import concurrent.futures
 import glob
@@ -41,7 +41,7 @@ def main(user):
     mine = [test for test in job["tests"] if test["user"] == user]
     (port,) = glob.glob("/dev/vport*")
     with open(port, "w", encoding="utf-8") as report, \
-            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 2) as pool:
         running = [pool.submit(run_one, test, job) for test in mine]
         for each in concurrent.futures.as_completed(running):
             print(json.dumps(each.result()), file=report, flush=True)
