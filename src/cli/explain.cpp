@@ -1,6 +1,9 @@
 // `mayfly explain [--json] run …`: the plan that `run` would make of the same words, and nothing
 // else: no sandbox, no file, no entry in the registry.
+#include <sys/stat.h>
+
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +20,7 @@
 #include "cli/verbs.hpp"
 #include "host/probe.hpp"
 #include "launch/launch.hpp"
+#include "plan/covering.hpp"
 #include "plan/limits.hpp"
 #include "plan/plan.hpp"
 #include "policy/programs.hpp"
@@ -68,12 +72,29 @@ Result<void> settle_layer(const host::HostFacts& facts, plan::Plan& plan) {
   return {};
 }
 
+// What a start does not make, since it would stay on the host.
+Result<void> check_mount_points(const plan::Plan& plan) {
+  const std::span<const plan::MountStep> steps = plan.mounts;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const plan::MountStep* over = plan::mount_over(steps.first(i), steps[i].target);
+    if (steps[i].make_target || over == nullptr || !plan::is_live(*over)) continue;
+    struct stat info {};
+    if (::lstat(plan::on_host(*over, steps[i].target).c_str(), &info) == 0 || errno != ENOENT)
+      continue;
+    return launch::step_error(
+        plan,
+        {.step = launch::Step::Mount, .index = static_cast<std::uint32_t>(i), .error = ENOENT});
+  }
+  return {};
+}
+
 Result<std::string> explanation(Request& request) {
   const spec::Spec& spec = request.spec;
   report::Reporter reporter;
   TRY(reporter.take({.status_fd = spec.status_fd, .result_file = spec.result_file}));
   const host::HostFacts facts = TRY(gather_facts(request.spec, request.working_dir));
   plan::Plan plan = TRY(plan::make_plan(spec, facts, caller_environment()));
+  TRY(check_mount_points(plan));
   TRY(settle_layer(facts, plan));
   if (spec.control_fd >= 0) {
     TRY(supervise::open_control(spec.control_fd, spec.control_fd == spec.status_fd));

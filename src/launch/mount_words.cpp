@@ -14,6 +14,7 @@ namespace {
 
 using plan::MountKind;
 using plan::MountStep;
+using plan::on_host;
 
 std::string inside(const std::string& target) {
   return "/" + target;
@@ -24,16 +25,6 @@ std::string joined(const std::vector<std::string>& paths) {
   for (const std::string& path : paths)
     text += (text.empty() ? "" : ":") + shown(path);
   return text.empty() ? "an empty directory" : text;
-}
-
-// What the host shows at a place on that mount, or nothing.
-std::string on_host(const MountStep& over, const std::string& target) {
-  const std::string source = !over.source.empty()      ? over.source
-                             : over.lowers.size() == 1 ? over.lowers[0]
-                                                       : std::string();
-  if (source.empty() || over.target.empty()) return source;
-  if (target.size() <= over.target.size()) return source;
-  return entry_path(source, target.substr(over.target.size() + 1));
 }
 
 std::string full_hint(const MountStep* over, Upper layer, const std::string& layer_parent) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "plan/plan.hpp"
@@ -15,5 +16,8 @@ namespace mayfly::plan {
 
 // What is written there is written to the host.
 [[nodiscard]] bool is_live(const MountStep& step);
+
+// The path on the host of what that mount shows at `target`, or empty.
+[[nodiscard]] std::string on_host(const MountStep& over, const std::string& target);
 
 }  // namespace mayfly::plan

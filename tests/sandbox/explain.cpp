@@ -329,6 +329,11 @@ TEST_CASE("explain refuses what run refuses, in the same words") {
   both({"--ro", "/no/such/tree", "true"});
   both({"--root", "/no/such/root", "true"});
   both({"--rw", "/tmp:/x", "--unsafe-sockets", "--file", "/x/made=1", "true"});
+  const TempDir live;
+  const std::string missing = live / "missing";
+  both({"--rw", live.path(), "--tmpfs", missing, "true"});
+  both({"--rw", live.path(), "--ro", "/usr/share:" + missing, "true"});
+  both({"--rw", live.path(), "--cow", "/usr/share:" + missing, "true"});
   both({"--tmpfs", "/proc", "true"});
   both({"--dir", "/d:4755", "true"});
   both({"--status-fd", "9", "true"});

@@ -105,12 +105,12 @@ TEST_CASE("watch: a peer that breaks the protocol is lost, whatever it says afte
 
 TEST_CASE("watch: the TTL asks first and kills after the grace") {
   const Stopwatch obedient;
-  CHECK(watch({.ttl_ms = 200}, [](Script& init) {
+  CHECK(watch({.ttl_ms = 800}, [](Script& init) {
           init.started();
           init.exited(init.next_signal());
           return 0;
         }) == "ttl 124 started [started 2, ending ttl]");
-  CHECK(obedient.ms() >= 200);
+  CHECK(obedient.ms() >= 800);
 
   const Stopwatch stubborn;
   CHECK(watch({.ttl_ms = 500, .grace_ms = 200}, [](Script& init) {
@@ -118,7 +118,7 @@ TEST_CASE("watch: the TTL asks first and kills after the grace") {
           init.hang();
           return 0;
         }) == "ttl 124 started [started 2, ending ttl]");
-  CHECK(stubborn.ms() >= 300);
+  CHECK(stubborn.ms() >= 700);
 }
 
 TEST_CASE("watch: a TTL longer than the loop waits without a timer") {
@@ -132,7 +132,7 @@ TEST_CASE("watch: a TTL longer than the loop waits without a timer") {
 }
 
 TEST_CASE("watch: without a grace nobody is asked") {
-  CHECK(watch({.ttl_ms = 100, .grace_ms = 0}, [](Script& init) {
+  CHECK(watch({.ttl_ms = 600, .grace_ms = 0}, [](Script& init) {
           init.started();
           // A signal would make this an exit with its number; end of file never comes.
           init.exited(init.next_signal());
@@ -255,7 +255,7 @@ TEST_CASE("watch: --linger waits for the others; cut short by the TTL, that is t
           init.say({.kind = Kind::Drained});
           return 0;
         }) == "exited 4 started [started 2, ending exited]");
-  CHECK(watch({.ttl_ms = 200, .grace_ms = 100, .linger = true}, [](Script& init) {
+  CHECK(watch({.ttl_ms = 800, .grace_ms = 100, .linger = true}, [](Script& init) {
           init.started();
           init.exited(4);
           init.hang();
@@ -276,14 +276,14 @@ TEST_CASE(
 }
 
 TEST_CASE("watch: init's key that turned while others were waited for is the TTL's") {
-  CHECK(watch({.ttl_ms = 100, .linger = true}, [](Script& init) {
+  CHECK(watch({.ttl_ms = 500, .linger = true}, [](Script& init) {
           init.started();
           init.exited(4);
           // Its answer proves that the loop runs.
           init.signal_supervisor(SIGUSR1);
           if (init.next_signal() != SIGUSR1) ::_exit(1);
           init.signal_supervisor(SIGSTOP);
-          sleep_ms(400);
+          sleep_ms(900);
           init.signal_supervisor(SIGCONT);
           return launch::kInitDeadline;
         }) == "ttl 124 started [started 2, ending ttl]");
@@ -300,16 +300,16 @@ TEST_CASE("watch: the set-up has a deadline") {
 }
 
 TEST_CASE("watch: chores come once, in sandboxes that live long enough") {
-  const auto living = [](int ms) {
-    return watch({.chores_ms = 100}, [&](Script& init) {
+  const auto living = [](int ms, int chores_ms) {
+    return watch({.chores_ms = chores_ms}, [&](Script& init) {
       init.started();
       sleep_ms(ms);
       init.exited(0);
       return 0;
     });
   };
-  CHECK(living(0) == "exited 0 started [started 2, ending exited]");
-  CHECK(living(400) == "exited 0 started [started 2, chores, ending exited]");
+  CHECK(living(0, 20'000) == "exited 0 started [started 2, ending exited]");
+  CHECK(living(900, 400) == "exited 0 started [started 2, chores, ending exited]");
 }
 
 TEST_CASE("watch: a cancel in the middle of the start still says whether the task ran") {
@@ -443,26 +443,26 @@ TEST_CASE("watch: commands of the control descriptor") {
 
 TEST_CASE("watch: extend turns both keys, never shortens and ends at the maximum") {
   const Stopwatch clock;
-  const std::string end = watch({.ttl_ms = 300,
-                                 .grace_ms = 0,
-                                 .ttl_max_ms = 60'000,
-                                 .commands = "{\"cmd\":\"extend\",\"ttl\":\"900ms\"}\n"
-                                             "{\"cmd\":\"extend\",\"ttl\":\"100ms\"}\n"
-                                             "{\"cmd\":\"extend\",\"ttl\":\"1h\"}\n"
-                                             "{\"cmd\":\"extend\",\"ttl\":\"1s\"}\n"},
-                                [](Script& init) {
-                                  init.started();
-                                  const launch::Message first = init.next();
-                                  const launch::Message last = init.next();
-                                  const bool told =
-                                      first.kind == Kind::Deadline && first.value >= 900'000'000 &&
-                                      last.kind == Kind::Deadline && last.value >= 1'000'000'000;
-                                  if (!told) init.exited(99);
-                                  init.hang();
-                                  return 0;
-                                });
+  const std::string end =
+      watch({.ttl_ms = 800,
+             .grace_ms = 0,
+             .ttl_max_ms = 60'000,
+             .commands = "{\"cmd\":\"extend\",\"ttl\":\"1500ms\"}\n"
+                         "{\"cmd\":\"extend\",\"ttl\":\"100ms\"}\n"
+                         "{\"cmd\":\"extend\",\"ttl\":\"1h\"}\n"
+                         "{\"cmd\":\"extend\",\"ttl\":\"1600ms\"}\n"},
+            [](Script& init) {
+              init.started();
+              const launch::Message first = init.next();
+              const launch::Message last = init.next();
+              const bool told = first.kind == Kind::Deadline && first.value >= 1'500'000'000 &&
+                                last.kind == Kind::Deadline && last.value >= 1'600'000'000;
+              if (!told) init.exited(99);
+              init.hang();
+              return 0;
+            });
   CAPTURE(end);
-  CHECK(clock.ms() >= 1000);
+  CHECK(clock.ms() >= 1600);
   CHECK(end.rfind("ttl 124 started", 0) == 0);
   CHECK(end.find("line 1: done") != std::string::npos);
   CHECK(end.find("line 2: cannot extend the time to live to 0.1 s from now") != std::string::npos);

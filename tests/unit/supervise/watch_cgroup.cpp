@@ -32,7 +32,7 @@ TEST_CASE(
   const TempDir cgroup;
   write_text(cgroup / "cgroup.events", "populated 0\nfrozen 0\n");
   const auto ending = [&] {
-    return watch({.ttl_ms = 100, .grace_ms = 0, .cgroup = cgroup.path()}, [](Script& init) {
+    return watch({.ttl_ms = 500, .grace_ms = 0, .cgroup = cgroup.path()}, [](Script& init) {
       init.started();
       init.hang();
       return 0;

@@ -34,7 +34,7 @@ TEST_CASE("watch: output that nobody takes is not waited for long after an end t
   };
   const std::string lost = " unclean: output to stdout was lost: its reader takes nothing";
   const Stopwatch forced;
-  CHECK(with_output({.ttl_ms = 100, .grace_ms = 0, .teardown_ms = 25'000}, hang) ==
+  CHECK(with_output({.ttl_ms = 500, .grace_ms = 0, .teardown_ms = 25'000}, hang) ==
         "ttl 124 started" + lost + " [started 2, ending ttl]");
   CHECK(forced.ms() >= 1100);
   CHECK(forced.ms() < 15'000);
