@@ -15,8 +15,10 @@ namespace {
 // (Root can be that user; the host is a mount namespace of its own.)
 Finished as_member(const Words& words) {
   const TempDir home;
-  REQUIRE(::chown(home.dir("run").c_str(), 61234, 61234) == 0);
-  REQUIRE(::chmod((home / "run").c_str(), 0700) == 0);
+  for (const char* own : {"run", ".cache"}) {
+    REQUIRE(::chown(home.dir(own).c_str(), 61234, 61234) == 0);
+    REQUIRE(::chmod((home / own).c_str(), 0700) == 0);
+  }
   const std::string script = R"(
     mkdir "$HOME/etc" && cp -a /etc/. "$HOME/etc/"
     echo s3cret > "$HOME/etc/for-the-group"
