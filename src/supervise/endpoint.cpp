@@ -11,6 +11,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -39,6 +42,54 @@ bool in_background(int terminal) {
   const pid_t foreground = ::tcgetpgrp(terminal);
   return foreground >= 0 && foreground != ::getpgrp();
 }
+
+volatile sig_atomic_t foreign_alarm = 0;
+
+void note_alarm(int, siginfo_t* info, void*) {
+  if (info->si_code != SI_TIMER) foreign_alarm = 1;
+}
+
+// While it lives, no call blocks for long: a timer interrupts it. What poll promised can be gone
+// when the call is made, since others read the same terminal, and a write may need more room than
+// there is. A SIGALRM of somebody else's (the caller may have set one) comes to us after it.
+class Interrupter {
+ public:
+  Interrupter() {
+    sigset_t alarm;
+    ::sigemptyset(&alarm);
+    ::sigaddset(&alarm, SIGALRM);
+    struct sigaction action {};
+    action.sa_sigaction = note_alarm;
+    action.sa_flags = SA_SIGINFO;  // and not SA_RESTART
+    ::sigaction(SIGALRM, &action, &action_);
+    ::sigprocmask(SIG_UNBLOCK, &alarm, &mask_);
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGALRM;
+    has_timer_ = ::timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
+    // Again and again: the first may come before the call.
+    constexpr timespec kTick = {.tv_sec = 0, .tv_nsec = 20'000'000};
+    constexpr itimerspec kTicks = {.it_interval = kTick, .it_value = kTick};
+    if (has_timer_) ::timer_settime(timer_, 0, &kTicks, nullptr);
+  }
+  Interrupter(const Interrupter&) = delete;
+  Interrupter& operator=(const Interrupter&) = delete;
+  ~Interrupter() {
+    const int error = errno;
+    // A last tick is taken before the signal is what it was again.
+    if (has_timer_) ::timer_delete(timer_);
+    ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+    ::sigaction(SIGALRM, &action_, nullptr);
+    if (std::exchange(foreign_alarm, 0) != 0) ::kill(::getpid(), SIGALRM);
+    errno = error;
+  }
+
+ private:
+  struct sigaction action_ {};
+  sigset_t mask_{};
+  timer_t timer_{};
+  bool has_timer_ = false;
+};
 
 }  // namespace
 
@@ -98,6 +149,8 @@ Moved Endpoint::judge(long answer, int number) const {
 
 Moved Endpoint::read(std::span<char> into) {
   if (kind_ == Kind::Blocking && !ready(POLLIN)) return {};
+  std::optional<Interrupter> interrupter;
+  if (kind_ == Kind::Blocking) interrupter.emplace();
   const ssize_t got = kind_ == Kind::Socket ? ::recv(fd_, into.data(), into.size(), MSG_DONTWAIT)
                                             : ::read(fd_, into.data(), into.size());
   return judge(got, errno);
@@ -109,6 +162,8 @@ Moved Endpoint::write(std::span<const char> from) {
     if (!ready(POLLOUT)) return {};
     from = from.first(std::min(from.size(), kSmallPiece));
   }
+  std::optional<Interrupter> interrupter;
+  if (kind_ == Kind::Blocking) interrupter.emplace();
   const ssize_t put = kind_ == Kind::Socket
                           ? ::send(fd_, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
                           : ::write(fd_, from.data(), from.size());

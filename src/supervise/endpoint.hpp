@@ -7,7 +7,8 @@
 //   socket           MSG_DONTWAIT
 //   regular file     never blocks in this sense; the shared offset is what the caller wants
 //   other devices    opening one can have effects (tapes, watchdogs), so: poll first, then move a
-//                    small piece. The same where opening anew is refused.
+//                    small piece, interrupted if it takes long. The same where opening anew is
+//                    refused.
 #pragma once
 
 #include <cstddef>

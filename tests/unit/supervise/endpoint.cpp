@@ -1,0 +1,88 @@
+#include "supervise/endpoint.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <signal.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "support.hpp"
+
+using namespace mayfly;
+using namespace mayfly::test;
+using supervise::Endpoint;
+using supervise::Moved;
+
+namespace {
+
+struct Terminal {
+  Fd master, slave;
+};
+
+// As by `stty raw min 10 time 255`: poll says that one byte is there, and read waits 25 s for more.
+Terminal patient_terminal() {
+  int master = -1, slave = -1;
+  termios modes{};
+  REQUIRE(::openpty(&master, &slave, nullptr, nullptr, nullptr) == 0);
+  REQUIRE(::tcgetattr(slave, &modes) == 0);
+  ::cfmakeraw(&modes);
+  modes.c_cc[VMIN] = 10;
+  modes.c_cc[VTIME] = 255;
+  REQUIRE(::tcsetattr(slave, TCSANOW, &modes) == 0);
+  return {.master = Fd(master), .slave = Fd(slave)};
+}
+
+// Until it takes no more, as one whose other side nobody reads.
+bool fill(Endpoint& endpoint) {
+  for (int i = 0; i < 10'000; ++i) {
+    if (endpoint.write(std::string(512, 'x')).status == Moved::Status::Later) return true;
+  }
+  return false;
+}
+
+volatile sig_atomic_t alarms = 0;
+
+}  // namespace
+
+TEST_CASE(
+    "endpoint: what cannot be opened anew does not block either, as another user's terminal") {
+  const Stopwatch clock;
+  const Terminal terminal = patient_terminal();
+  Endpoint endpoint = Endpoint::borrow_as_it_is(terminal.slave.get());
+  CHECK(fill(endpoint));
+  REQUIRE(::write(terminal.master.get(), "x", 1) == 1);
+  char text[16];
+  Moved moved = endpoint.read(text);
+  while (moved.status == Moved::Status::Later && clock.ms() < 10'000)
+    moved = endpoint.read(text);
+  CHECK(moved.status == Moved::Status::Some);
+  CHECK(moved.bytes == 1);
+  CHECK(clock.ms() < 20'000);
+}
+
+TEST_CASE("endpoint: an alarm of the caller's is not lost in what interrupts, nor is one made") {
+  const std::string answer = in_child([] {
+    ::signal(SIGALRM, [](int) { alarms = alarms + 1; });
+    const Terminal terminal = patient_terminal();
+    Endpoint endpoint = Endpoint::borrow_as_it_is(terminal.slave.get());
+    Child caller([parent = ::getpid()] {
+      for (int i = 0; i < 5; ++i) {
+        sleep_ms(31);
+        ::kill(parent, SIGALRM);
+      }
+      return 0;
+    });
+    for (int i = 0; i < 20; ++i)
+      static_cast<void>(fill(endpoint));
+    const int status = caller.wait();
+    sleep_ms(50);
+    sigset_t mask;
+    ::sigprocmask(SIG_BLOCK, nullptr, &mask);
+    return std::to_string(status) + " " + std::to_string(alarms) + " " +
+           std::to_string(::sigismember(&mask, SIGALRM));
+  });
+  CHECK(answer == "0 5 0");
+}
