@@ -52,7 +52,8 @@ Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
 
 Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
   const bool live = spec.project == spec::ProjectMode::Rw;
-  if (spec.project_dir.empty() && !live) return {};
+  const bool read_only = spec.project == spec::ProjectMode::Ro;
+  if (spec.project_dir.empty() && !live && !read_only) return {};
   const plan::Project project = TRY(plan::choose_project(spec, facts));
   if (project.dir.empty()) return {};
   host::SourceFact fact = TRY(host::inspect_source(project.dir, "--project"));
@@ -60,7 +61,8 @@ Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
     return usage_error("use " + shown(project.dir) + " as the project: it is not a directory",
                        "name the directory that holds it: --project cow:DIR");
   }
-  if (live) fact.socket = host::socket_in(project.dir);
+  if (live || (read_only && host::has_mounts_below(facts.mounts, fact.real)))
+    fact.channels = host::channels_in(project.dir);
   facts.sources.push_back(std::move(fact));
   return {};
 }
@@ -106,12 +108,12 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
                          "--ro and --rw show files and directories");
     }
     if (entry.kind != spec::FsKind::Device) TRY(refuse_kernel_fs(fact, facts));
-    // An overlay makes no socket work that lies in it: only a live bind can.
+    // An overlay makes no socket or FIFO work that lies in it: only a bind can.
     const bool is_dir = fact.kind == host::SourceFact::Kind::Directory;
     const bool live =
         entry.kind == spec::FsKind::Rw ||
         (entry.kind == spec::FsKind::Ro && host::has_mounts_below(facts.mounts, fact.real));
-    if (is_dir && live) fact.socket = host::socket_in(entry.source);
+    if (is_dir && live) fact.channels = host::channels_in(entry.source);
     facts.sources.push_back(std::move(fact));
   }
   return {};

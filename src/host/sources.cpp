@@ -18,11 +18,11 @@
 namespace mayfly::host {
 namespace {
 
-constexpr int kSocketDepth = 2;
+constexpr int kChannelDepth = 2;
 constexpr int kMostEntries = 4096;  // per directory
 
-// The first socket within `depth` levels below the directory `fd`, or empty.
-std::string find_socket(Fd fd, const std::string& path, int depth) {
+// Adds what is within `depth` levels below the directory `fd`.
+void find_channels(Fd fd, const std::string& path, int depth, Channels& found) {
   struct Closer {
     void operator()(DIR* dir) const { ::closedir(dir); }
   };
@@ -30,7 +30,7 @@ std::string find_socket(Fd fd, const std::string& path, int depth) {
   const std::unique_ptr<DIR, Closer> dir(::fdopendir(number));
   if (dir == nullptr) {
     ::close(number);
-    return {};
+    return;
   }
   std::vector<std::string> below;
   for (int i = 0; i < kMostEntries; ++i) {
@@ -38,18 +38,19 @@ std::string find_socket(Fd fd, const std::string& path, int depth) {
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (entry->d_type == DT_SOCK) return entry_path(path, entry->d_name);
+    std::string* const channel = entry->d_type == DT_SOCK   ? &found.socket
+                                 : entry->d_type == DT_FIFO ? &found.fifo
+                                                            : nullptr;
+    if (channel != nullptr && channel->empty()) *channel = entry_path(path, entry->d_name);
     if (entry->d_type == DT_DIR) below.emplace_back(name);
   }
-  if (depth <= 1) return {};
+  if (depth <= 1) return;
   for (const std::string& name : below) {
     Fd child(::openat(::dirfd(dir.get()), name.c_str(),
                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!child) continue;
-    std::string found = find_socket(std::move(child), entry_path(path, name), depth - 1);
-    if (!found.empty()) return found;
+    find_channels(std::move(child), entry_path(path, name), depth - 1, found);
   }
-  return {};
 }
 
 SourceFact::Kind kind_of(mode_t mode) {
@@ -101,7 +102,8 @@ Result<SourceFact> inspect_source(const std::string& path, std::string_view opti
   SourceFact fact{.path = path, .kind = kind_of(status.st_mode)};
   fact.real =
       TRY(sys::readlinkat(AT_FDCWD, ("/proc/self/fd/" + std::to_string(source.get())).c_str()));
-  if (fact.kind == SourceFact::Kind::Socket) fact.socket = path;
+  if (fact.kind == SourceFact::Kind::Socket) fact.channels.socket = path;
+  if (S_ISFIFO(status.st_mode)) fact.channels.fifo = path;
   return fact;
 }
 
@@ -112,9 +114,11 @@ const std::string& real_path(const std::vector<SourceFact>& sources, const std::
   return path;
 }
 
-std::string socket_in(const std::string& directory) {
-  return find_socket(Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), directory,
-                     kSocketDepth);
+Channels channels_in(const std::string& directory) {
+  Channels found;
+  find_channels(Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), directory,
+                kChannelDepth, found);
+  return found;
 }
 
 Result<void> check_ends(const std::string& path) {

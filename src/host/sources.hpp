@@ -10,16 +10,23 @@
 
 namespace mayfly::host {
 
+// What lies in a directory, its top two levels, and leads out of a sandbox that has it as it is:
+// the first of each kind, or empty.
+struct Channels {
+  std::string socket = {}, fifo = {};
+  bool operator==(const Channels&) const = default;
+};
+
 struct SourceFact {
   enum class Kind { Directory, File, Device, Socket, Other };
   std::string path;  // as the request names it: absolute and normal
   Kind kind = Kind::Other;
-  std::string real = {};    // the same without symbolic links: what mounts are looked up by
-  std::string socket = {};  // Directory, Socket: a socket in its top two levels, or empty
+  std::string real = {};   // the same without symbolic links: what mounts are looked up by
+  Channels channels = {};  // in a directory; a socket or FIFO is one itself
   bool operator==(const SourceFact&) const = default;
 };
 
-// Looks at one source; for sockets in a directory there is socket_in(). `option` is what names it
+// Looks at one source; for what is in a directory there is channels_in(). `option` is what names it
 // on the command line. Errors: it does not exist, or the caller may not see it.
 [[nodiscard]] Result<SourceFact> inspect_source(const std::string& path, std::string_view option);
 
@@ -30,9 +37,8 @@ struct SourceFact {
 [[nodiscard]] const std::string& real_path(const std::vector<SourceFact>& sources,
                                            const std::string& path);
 
-// A socket in the top two levels of a directory, or empty. A look, not a proof: at most 4,096
-// entries of each directory are read (mayfly-run(1) says so).
-[[nodiscard]] std::string socket_in(const std::string& directory);
+// A look, not a proof: at most 4,096 entries of each directory are read (mayfly-run(1) says so).
+[[nodiscard]] Channels channels_in(const std::string& directory);
 
 // Refuses a named FIFO: opening or reading one may take for ever.
 [[nodiscard]] Result<void> check_ends(const std::string& path);

@@ -169,7 +169,7 @@ Result<TreeFact> look_at_tree(const std::string& path, TreeDetail detail,
       part.kind = is_file ? TreePart::Kind::File : TreePart::Kind::Other;
     } else if (!is_kernel_fs(part.fstype)) {
       part.mounts_below = has_mounts_below(mounts, part.path);
-      part.socket = socket_in(part.path);
+      part.channels = channels_in(part.path);
     }
     tree.parts.push_back(std::move(part));
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "host/sources.hpp"
 
 namespace mayfly::host {
 
@@ -40,9 +41,9 @@ struct TreePart {
   Kind kind = Kind::Directory;
   std::string fstype = {};
   bool mounts_below = false;
-  bool detachable = false;  // the caller may copy its mount without the mounts below
-  bool crowded = false;     // its own directory is (TreeEntry::Kind::Crowded)
-  std::string socket = {};  // mounted directories: a socket in the top two levels, or empty
+  bool detachable = false;              // the caller may copy its mount without the mounts below
+  bool crowded = false;                 // its own directory is (TreeEntry::Kind::Crowded)
+  Channels channels = {};               // in a mounted directory
   std::vector<TreeEntry> entries = {};  // mounts_below and not detachable; parents first
   bool operator==(const TreePart&) const = default;
 };

@@ -32,7 +32,7 @@ void add_host_dir(const host::HostFacts& facts, const std::string& path, std::ve
   const TreeView view{
       .source = path, .target = relative(path), .own = std::move(own), .id_mapped = id_mapped};
   if (add_tree(view, facts, plan)) return;
-  const std::string danger = danger_of_binding(path, facts, Sockets::Refused);
+  const std::string danger = danger_of_binding(path, facts, {});
   if (danger.empty()) {
     plan.mounts.push_back({.kind = MountKind::Bind,
                            .target = relative(path),

@@ -137,16 +137,22 @@ const host::SourceFact* source_of(const host::HostFacts& facts, const std::strin
 Result<void> add_bind(const host::HostFacts& facts, const std::string& source, MountStep step,
                       const spec::Unsafe& unsafe, Plan& plan) {
   const host::SourceFact* fact = source_of(facts, source);
-  if (fact != nullptr && !fact->socket.empty() && !unsafe.unsafe_sockets) {
-    return usage_error("share " + shown(source) + ": it holds the socket " + shown(fact->socket) +
-                           ", through which a task could reach the host",
-                       "name a directory without it, or pass --unsafe-sockets");
+  const Allowed allowed{.sockets = unsafe.unsafe_sockets, .fifos = step.access != Access::ReadOnly};
+  if (fact != nullptr) {
+    const std::string danger = danger_of(fact->channels, allowed);
+    const bool by_socket = !allowed.sockets && !fact->channels.socket.empty();
+    if (!danger.empty()) {
+      return usage_error("share " + shown(source) + ": " + danger,
+                         by_socket
+                             ? "name a directory without it, or pass --unsafe-sockets"
+                             : "name a directory without it, or show it with --rw, which lets "
+                               "writes out");
+    }
   }
   step.kind = MountKind::Bind;
   step.source = host::real_path(facts.sources, source);
   step.make_target = may_make(step.target, plan);
-  const std::string danger = danger_of_binding(
-      step.source, facts, unsafe.unsafe_sockets ? Sockets::Allowed : Sockets::Refused);
+  const std::string danger = danger_of_binding(step.source, facts, allowed);
   if (!danger.empty()) {
     return usage_error("share " + shown(source) + " with what is mounted below it: " + danger,
                        "name the directories that the task needs instead of it");

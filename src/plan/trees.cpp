@@ -48,22 +48,20 @@ bool covers(const std::string& base, const std::string& path) {
 }
 
 // Why a mount cannot be shown as it is, or nothing.
-std::string danger_of(const TreePart& part, Sockets sockets) {
+std::string danger_of_part(const TreePart& part, Allowed allowed) {
   if (host::is_kernel_fs(part.fstype)) {
     return "the kernel's file system " + part.fstype + " is mounted on " + shown(part.path);
   }
   if (part.kind == TreePart::Kind::Other) {
     return shown(part.path) + " is neither a file nor a directory";
   }
-  if (sockets == Sockets::Allowed || part.socket.empty()) return {};
-  return "it holds the socket " + shown(part.socket) +
-         ", through which a task could reach the host";
+  return danger_of(part.channels, allowed);
 }
 
-std::string danger_below(const host::TreeFact& tree, const std::string& source, Sockets sockets) {
+std::string danger_below(const host::TreeFact& tree, const std::string& source, Allowed allowed) {
   for (const TreePart& part : tree.parts) {
     if (part.path == tree.path || !is_within(part.path, source)) continue;
-    std::string danger = danger_of(part, sockets);
+    std::string danger = danger_of_part(part, allowed);
     if (!danger.empty()) return danger;
   }
   return {};
@@ -87,8 +85,9 @@ class Builder {
     const bool top = &part == &tree_.parts.front();
     const std::string at = below(part.path, tree_.path);
     if (is_replaced(at) || is_closed(at)) return;
-    // An overlay makes no socket work that lies in it, so only what is no directory counts.
-    if (const std::string danger = danger_of(part, Sockets::Allowed); !danger.empty()) {
+    // An overlay makes no socket or FIFO work that lies in it, so only what is no directory counts.
+    const std::string danger = danger_of_part(part, {.sockets = true, .fifos = true});
+    if (!danger.empty()) {
       return leave_out(at, "not shown: " + danger);
     }
     if (part.kind == TreePart::Kind::File) return add_bind(part.path, at);
@@ -176,7 +175,7 @@ class Builder {
 
   // A directory as it is, with what is mounted below it.
   void add_whole(const std::string& source, const std::string& at) {
-    const std::string danger = danger_below(tree_, source, Sockets::Refused);
+    const std::string danger = danger_below(tree_, source, {});
     if (!danger.empty()) return leave_out(at, "not shown: " + danger);
     add_bind(source, at);
     closed_.push_back(at);
@@ -302,10 +301,22 @@ bool add_tree(const TreeView& view, const host::HostFacts& facts, Plan& plan) {
   return true;
 }
 
+std::string danger_of(const host::Channels& channels, Allowed allowed) {
+  if (!allowed.sockets && !channels.socket.empty()) {
+    return "it holds the socket " + shown(channels.socket) +
+           ", through which a task could reach the host";
+  }
+  if (!allowed.fifos && !channels.fifo.empty()) {
+    return "it holds the FIFO " + shown(channels.fifo) +
+           ", through which a task could write to the host";
+  }
+  return {};
+}
+
 std::string danger_of_binding(const std::string& source, const host::HostFacts& facts,
-                              Sockets sockets) {
+                              Allowed allowed) {
   const host::TreeFact* tree = tree_of(facts, source);
-  return tree == nullptr ? std::string() : danger_below(*tree, source, sockets);
+  return tree == nullptr ? std::string() : danger_below(*tree, source, allowed);
 }
 
 }  // namespace mayfly::plan

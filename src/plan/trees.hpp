@@ -38,10 +38,18 @@ struct TreeView {
 // nothing added: it would take too many mounts, or it was not looked at.
 [[nodiscard]] bool add_tree(const TreeView& view, const host::HostFacts& facts, Plan& plan);
 
+// Ways out of the sandbox that a request lets in.
+struct Allowed {
+  bool sockets = false;  // --unsafe-sockets
+  bool fifos = false;    // of a live tree, which lets writes out anyway
+};
+
+// Why something with these in it cannot be bound, or empty.
+[[nodiscard]] std::string danger_of(const host::Channels& channels, Allowed allowed);
+
 // Why a directory cannot be bound with all that is mounted below it: a task could reach the host
 // through it. Empty if it can.
-enum class Sockets { Refused, Allowed };
 [[nodiscard]] std::string danger_of_binding(const std::string& source, const host::HostFacts& facts,
-                                            Sockets sockets);
+                                            Allowed allowed);
 
 }  // namespace mayfly::plan

@@ -44,8 +44,9 @@ inline constexpr Setting kWorldSettings[] = {
      .group = kFiles,
      .help = "show SRC read-only at DST",
      .man = "Show the host's file or directory `SRC` at `DST`, read-only with everything below it. "
-            "Without `DST` it keeps its path. Sockets and FIFOs in a directory shown so cannot be "
-            "connected to.",
+            "Without `DST` it keeps its path. Sockets and FIFOs in a directory shown so lead "
+            "nowhere; a FIFO by itself is refused. See SECURITY for a directory with other file "
+            "systems mounted below it.",
      .form = Form::Item,
      .key = "mounts",
      .apply = add_tree<FsKind::Ro>},

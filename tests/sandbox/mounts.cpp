@@ -1,9 +1,11 @@
 // Directories with other file systems mounted below them. The mounts are made in a mount namespace
 // of the test's own, as a container or a user's session would have them.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "harness/host.hpp"
 #include "harness/sandbox.hpp"
@@ -278,4 +280,50 @@ TEST_CASE("a socket that is mounted below what is shown is out of reach") {
     CAPTURE(reached.err);
     CHECK(contains(reached.out, "connected"));
   }
+}
+
+TEST_CASE("a FIFO is no way out of what is shown read-only") {
+  const TempDir host;
+  REQUIRE(::mkfifo((host / "own").c_str(), 0666) == 0);
+  REQUIRE(::chmod((host / "own").c_str(), 0666) == 0);
+  const Fd reader(::open((host / "own").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  REQUIRE(reader);
+  const auto has_come = [&] {
+    char text[16];
+    return ::read(reader.get(), text, sizeof text) > 0;
+  };
+  const Words write = script("timeout 5 sh -c 'echo leak > /shown/own'");
+  // By itself, and in a directory that is bound as it is since something is mounted below it.
+  const Ended named = Run({"--ro", host / "own:/shown/own"}, write).end();
+  CHECK(named.code == 125);
+  CHECK(
+      contains(named.err, "it holds the FIFO " + (host / "own") + ", through which a task could"));
+  CHECK(contains(named.err, "--rw"));
+  const std::string below =
+      "mkdir -p " + (host / "below") + "; mount -t tmpfs none " + (host / "below");
+  for (const Caller caller : kCallers) {
+    CAPTURE(name_of(caller));
+    const Ended bound = Run({"--ro", host.path() + ":/shown"}, write, beside(below, caller)).end();
+    CHECK(bound.code == 125);
+    CHECK(contains(bound.err, "it holds the FIFO "));
+    const Words project = {"--project", "ro"};
+    const Ended own = Run(project, script("true"),
+                          beside("mkfifo fifo; mkdir below; mount -t tmpfs none below", caller))
+                          .end();
+    CHECK(own.code == 125);
+    CHECK(contains(own.err, "/fifo, through which a task could write to the host"));
+    const Ended in_mount =
+        Run(project, script("true"),
+            beside("mkdir below; mount -t tmpfs none below; mkfifo below/fifo", caller))
+            .end();
+    CHECK(in_mount.code == 125);
+    CHECK(contains(in_mount.err, "/below/fifo, through which a task could write to the host"));
+  }
+  // Where nothing is mounted below it is an overlay, in which it leads nowhere.
+  CHECK(Run({"--ro", host.path() + ":/shown"}, write).end().code != 0);
+  CHECK_FALSE(has_come());
+  // The very attack works where it is let in.
+  const Ended live = Run({"--rw", host.path() + ":/shown"}, write).end();
+  CAPTURE(live.err);
+  CHECK(has_come());
 }

@@ -118,9 +118,10 @@ TEST_CASE("a tree that would take too many mounts is bound read-only, and a note
 TEST_CASE("entries keep their order and refuse what cannot be") {
   host::HostFacts facts = usual_host();
   using Kind = host::SourceFact::Kind;
-  facts.sources = {{.path = "/data", .kind = Kind::Directory},
-                   {.path = "/f", .kind = Kind::File},
-                   {.path = "/live", .kind = Kind::Directory, .socket = "/live/docker.sock"}};
+  facts.sources = {
+      {.path = "/data", .kind = Kind::Directory},
+      {.path = "/f", .kind = Kind::File},
+      {.path = "/live", .kind = Kind::Directory, .channels = {.socket = "/live/docker.sock"}}};
   spec::Spec spec;
   spec.fs = {{.kind = spec::FsKind::Tmpfs, .target = "/data"},
              {.kind = spec::FsKind::Ro, .source = "/data", .target = "/data/in"},

@@ -119,7 +119,7 @@ TEST_CASE(
   CHECK(at(plan, "p/usb")->kind == MountKind::Bind);
   CHECK(at(plan, "p/usb")->access == Access::ReadOnly);
   CHECK(plan.notes.size() == 3);
-  CHECK(danger_of_binding("/p", facts, Sockets::Allowed) ==
+  CHECK(danger_of_binding("/p", facts, {.sockets = true, .fifos = true}) ==
         "the kernel's file system proc is mounted on /p/proc");
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("a directory that is too crowded is bound as it is, unless a socket is
   CHECK(at(plan, "p/lib")->source == "/p/lib");
   CHECK(at(plan, "p/lib/x") == nullptr);
 
-  facts.trees[0].parts[1].socket = "/p/lib/x/s";
+  facts.trees[0].parts[1].channels.socket = "/p/lib/x/s";
   Plan closed;
   REQUIRE(add_tree(view, facts, closed));
   CHECK(at(closed, "p/lib")->kind == MountKind::Mask);
