@@ -95,6 +95,13 @@ std::string enclosing_work_tree(const HostFacts& facts) {
   return {};
 }
 
+// Root, and not only in a user namespace, which sees there what another user has.
+bool is_root_of(const HostFacts& facts, const char* directory) {
+  struct stat info {};
+  return facts.uid == 0 &&
+         (facts.owns_all_ids || ::stat(directory, &info) != 0 || info.st_uid == 0);
+}
+
 }  // namespace
 
 bool map_covers(std::string_view map, std::uint32_t first, std::uint32_t last) {
@@ -133,21 +140,20 @@ void read_places(HostFacts& facts) {
   facts.work_tree = enclosing_work_tree(facts);
 }
 
-std::string runtime_dir(uid_t uid, const char* xdg_runtime_dir) {
-  if (uid == 0) return "/run/mayfly";
+std::string runtime_dir(const HostFacts& facts, const char* xdg_runtime_dir) {
+  if (is_root_of(facts, "/run")) return "/run/mayfly";
   if (xdg_runtime_dir != nullptr && xdg_runtime_dir[0] == '/') {
     return normal_path(std::string(xdg_runtime_dir) + "/mayfly");
   }
-  return "/tmp/mayfly-" + std::to_string(uid);
+  return "/tmp/mayfly-" + std::to_string(facts.uid);
 }
 
-std::string cache_dir(uid_t uid, const char* xdg_cache_home, const std::string& home) {
+std::string cache_dir(const HostFacts& facts, const char* xdg_cache_home) {
+  if (is_root_of(facts, "/var/cache")) return "/var/cache/mayfly";
   const std::string_view asked = xdg_cache_home != nullptr ? xdg_cache_home : "";
-  // Who is root in a user namespace only sees there that of another user.
-  struct stat info {};
-  const bool has_own = asked.empty() || ::stat("/var/cache", &info) != 0 || info.st_uid == 0;
-  if (uid == 0 && has_own) return "/var/cache/mayfly";
   if (asked.substr(0, 1) == "/") return normal_path(asked) + "/mayfly";
+  // In passwd such a root has another's home.
+  const std::string& home = facts.uid == 0 && !facts.env_home.empty() ? facts.env_home : facts.home;
   return home.empty() ? std::string() : home + "/.cache/mayfly";
 }
 

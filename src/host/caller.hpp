@@ -17,11 +17,12 @@ namespace mayfly::host {
 // home, env_home and work_tree; needs working_dir, uid and passwd.
 void read_places(HostFacts& facts);
 
-// Where the registry lives (DESIGN 11), from the caller's uid and XDG_RUNTIME_DIR (null: unset).
-[[nodiscard]] std::string runtime_dir(uid_t uid, const char* xdg_runtime_dir);
+// Where the registry lives (DESIGN 11), from the caller's ids and XDG_RUNTIME_DIR (null: unset).
+[[nodiscard]] std::string runtime_dir(const HostFacts& facts, const char* xdg_runtime_dir);
 
-// Where layers on disk are made, from the caller's uid, XDG_CACHE_HOME (null: unset) and home.
-// Empty where there is none of these. Root's is in /var/cache, if that is root's.
-[[nodiscard]] std::string cache_dir(uid_t uid, const char* xdg_cache_home, const std::string& home);
+// Where layers on disk are made, from XDG_CACHE_HOME (null: unset) and what is known of the caller:
+// uid, home and env_home. Empty where there is none of these. Root's is in /var/cache, if that is
+// root's.
+[[nodiscard]] std::string cache_dir(const HostFacts& facts, const char* xdg_cache_home);
 
 }  // namespace mayfly::host

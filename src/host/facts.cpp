@@ -126,8 +126,8 @@ Result<HostFacts> gather(EtcCheck etc, std::optional<std::string> working_dir) {
   const EtcScan scan = etc == EtcCheck::ForHostIds ? EtcScan::Whole : needed_scan(facts);
   facts.etc_private = TRY(private_entries("/etc", scan));
   facts.landlock_abi = landlock_abi();
-  facts.runtime_dir = runtime_dir(facts.uid, std::getenv("XDG_RUNTIME_DIR"));
-  facts.cache_dir = cache_dir(facts.uid, std::getenv("XDG_CACHE_HOME"), facts.home);
+  facts.runtime_dir = runtime_dir(facts, std::getenv("XDG_RUNTIME_DIR"));
+  facts.cache_dir = cache_dir(facts, std::getenv("XDG_CACHE_HOME"));
   return facts;
 }
 

@@ -26,8 +26,8 @@ constexpr const char* kElsewhere =
     "XDG_CACHE_HOME can name a directory of your own on ext4, xfs or btrfs";
 constexpr const char* kElsewhereForRoot = "mount a file system such as ext4 at /var/cache/mayfly";
 
-const char* elsewhere() {
-  return ::geteuid() == 0 ? kElsewhereForRoot : kElsewhere;
+const char* elsewhere(const std::string& parent) {
+  return is_within(parent, "/var/cache/mayfly") ? kElsewhereForRoot : kElsewhere;
 }
 
 Error unfit(const std::string& parent, std::string why) {
@@ -35,7 +35,7 @@ Error unfit(const std::string& parent, std::string why) {
                .sys_errno = 0,
                .action = "make the layer on disk in " + shown(parent) + ": " + std::move(why),
                .call = {},
-               .hint = elsewhere()};
+               .hint = elsewhere(parent)};
 }
 
 // <cache directory>/mayfly/layers, or for root /var/cache/mayfly/layers: the last two are ours.
@@ -51,7 +51,7 @@ Result<Fd> open_parent(const std::string& parent, own_directory::Missing missing
     return error;
   }
   if (!error.hint.empty()) error.hint += ", or ";
-  error.hint += elsewhere();
+  error.hint += elsewhere(parent);
   return error;
 }
 
@@ -209,7 +209,14 @@ Result<Made> make(const std::string& parent, const std::string& id, Owner owner)
   made.path = parent + "/" + id;
   constexpr int kRounds = 50;
   for (int round = 0; round < kRounds && !made.directory; ++round) {
-    if (TRY(sys::mkdirat(made.parent, id.c_str(), 0700))) {
+    Result<bool> is_new = sys::mkdirat(made.parent, id.c_str(), 0700);
+    if (!is_new) {
+      Error error = std::move(is_new).error();
+      error.action = "make the layer on disk, " + shown(made.path);
+      error.hint = elsewhere(parent);
+      return error;
+    }
+    if (*is_new) {
       made.directory = TRY(lock_new(made.parent, id));
     } else {
       TRY(remove_stale(made.path, parent, id));

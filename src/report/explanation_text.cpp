@@ -79,7 +79,7 @@ void add_path(std::string& text, const std::string& path, const std::string& wor
 
 void add_mounts(std::string& text, const plan::Plan& plan) {
   text += "\nFiles\n";
-  std::string hidden;
+  std::vector<std::string> hidden;
   std::string read_only;
   std::string devices;
   const auto add = [](std::string& list, const std::string& path) {
@@ -87,8 +87,12 @@ void add_mounts(std::string& text, const plan::Plan& plan) {
   };
   for (const Shown& mount : shown_mounts(plan)) {
     if (mount.kind == "mask") {
-      add(hidden, mount.target);
-    } else if (mount.kind == "read_only") {
+      hidden.push_back(mount.target);
+      continue;
+    }
+    // What is mounted over a mask is in sight.
+    std::erase_if(hidden, [&](const std::string& each) { return is_within(each, mount.target); });
+    if (mount.kind == "read_only") {
       add(read_only, mount.target);
     } else if (mount.device) {
       add(devices, mount.target);
@@ -100,7 +104,12 @@ void add_mounts(std::string& text, const plan::Plan& plan) {
     add_path(text, entry.target, entry_words(entry));
   text += "  devices: " + devices + "\n";
   if (!read_only.empty()) text += "  read-only: " + read_only + "\n";
-  if (!hidden.empty()) text += "  hidden: " + hidden + "\n";
+  if (!hidden.empty()) {
+    text += "  hidden:";
+    for (const std::string& each : hidden)
+      text += " " + shown(each);
+    text += "\n";
+  }
 }
 
 void add_ids(std::string& text, const plan::Ids& ids) {

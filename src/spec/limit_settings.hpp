@@ -50,7 +50,8 @@ inline constexpr Setting kLimitSettings[] = {
      .help = "most processes and threads at a time (512)",
      .man =
          "The most processes and threads that may exist in the sandbox at the same time. One "
-         "more is refused with EAGAIN. The sandbox's init is one of them, so that the least is 2. "
+         "more is refused with EAGAIN. The sandbox's init is one of them, so that the least is 2; "
+         "only where a root caller has no pids controller, it is not counted. "
          "The default is 512.",
      .form = Form::Number,
      .apply = set_count<&Limits::pids, INT_MAX>,

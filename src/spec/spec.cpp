@@ -84,7 +84,7 @@ Result<void> check_mode(const FsEntry& entry) {
                    "octal permission bits, like 644 or 0700");
   }
   const bool is_file = entry.kind == FsKind::File;
-  if (!is_file && entry.kind != FsKind::Dir) return {};
+  if (!is_file && entry.kind != FsKind::Dir && entry.kind != FsKind::Tmpfs) return {};
   if ((mode & 06000) != 0) {
     return refused("a mode", format_mode(mode),
                    "nothing in a sandbox is setuid or setgid (for " + shown(entry.target) + ")",

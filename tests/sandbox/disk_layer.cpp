@@ -236,3 +236,19 @@ TEST_CASE("disk layer: where the layer cannot be in memory it is on disk by itse
   const Ended by_itself = replaced.end();
   CHECK_MESSAGE(by_itself.code == 0, by_itself.err);
 }
+
+TEST_CASE("disk layer: who is root only in a user namespace has its own directories") {
+  if (is_root()) return;  // whose /run and /var/cache are its own there, too
+  const TempDir home;
+  home.dir("run");
+  const Finished finished =
+      Command({"unshare", "--user", "--map-root-user", mayfly_path(), "run", "--layer", "disk",
+               "--project", "none", "--name", new_marker(), "--", "echo", "hi"})
+          .env("HOME", home.path())
+          .env("XDG_RUNTIME_DIR", home / "run")
+          .run();
+  CHECK_MESSAGE(finished.code == 0, finished.err);
+  CHECK(finished.out == "hi\n");
+  CHECK(exists(home / ".cache/mayfly/layers"));
+  CHECK(exists(home / "run/mayfly"));
+}

@@ -91,6 +91,7 @@ TEST_CASE("a directory is made as asked for or refused, on what is there already
   check_refused({{"--dir", "/d:4777"}, {"04777", "setuid", "hint: write it 0777"}});
   check_refused({{"--dir", "/d:2777"}, {"02777", "setgid"}});
   check_refused({{"--file", "/f:4755=x"}, {"04755", "setuid", "/f"}});
+  check_refused({{"--tmpfs", "/t:mode=2777"}, {"02777", "setgid", "/t"}});
   check_refused({{"--file", "/f:1755=x"}, {"01755", "sticky"}});
 }
 

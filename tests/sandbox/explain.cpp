@@ -419,6 +419,24 @@ TEST_CASE("explain's text has every mount, variable and limit of its JSON") {
   CHECK(contains(text, "files at most, on disk in "));
 }
 
+TEST_CASE("explain's text tells as hidden what is, and not what is shown over a mask") {
+  const TempDir host;
+  host.file("one", "one");
+  const auto hidden = [&](const Words& options) {
+    Words words = {mayfly_path(), "explain", "run"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("true");
+    const std::string text = Command(words).run().out;
+    const std::size_t at = text.find("  hidden:");
+    REQUIRE(at != std::string::npos);
+    return text.substr(at, text.find('\n', at) - at) + " ";
+  };
+  const std::string tree = host.path() + ":/x";
+  CHECK(contains(hidden({"--ro", tree, "--mask", "/x/one"}), " /x/one "));
+  CHECK_FALSE(contains(hidden({"--mask", "/x/one", "--ro", tree}), " /x/one "));
+  CHECK(contains(hidden({"--mask", "/x/one", "--ro", tree}), " /proc/keys "));
+}
+
 TEST_CASE("explain wants the verb whose plan it shows") {
   const Finished none = Command({mayfly_path(), "explain"}).run();
   CHECK(none.code == 125);

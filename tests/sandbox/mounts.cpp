@@ -187,6 +187,12 @@ TEST_CASE("a source that is a symbolic link is looked at where it leads") {
                      beside(mounts, caller));
       const Ended ended = work.end();
       CAPTURE(ended.err);
+      // To write as the throwaway id takes an id-mapped mount, of the tmpfs below, too.
+      if (std::string(option) == "--rw" && is_root() && kernel_is_older_than(6, 3)) {
+        CHECK(ended.code == 125);
+        CHECK(contains(ended.err, "its file system has no id-mapped mounts"));
+        continue;
+      }
       CHECK(ended.out == "beside\nshown\nfile\n");
     }
   }

@@ -19,11 +19,22 @@ TEST_CASE("map_covers: one line must hold the whole range") {
 }
 
 TEST_CASE("runtime_dir: root's is fixed, others follow XDG_RUNTIME_DIR if it is absolute") {
-  CHECK(runtime_dir(0, nullptr) == "/run/mayfly");
-  CHECK(runtime_dir(0, "/home/evil") == "/run/mayfly");
-  CHECK(runtime_dir(1000, "/run/user/1000") == "/run/user/1000/mayfly");
-  CHECK(runtime_dir(1000, "/run/user/1000/") == "/run/user/1000/mayfly");
-  CHECK(runtime_dir(1000, nullptr) == "/tmp/mayfly-1000");
-  CHECK(runtime_dir(1000, "") == "/tmp/mayfly-1000");
-  CHECK(runtime_dir(1000, "relative/dir") == "/tmp/mayfly-1000");
+  const HostFacts root{.uid = 0, .owns_all_ids = true};
+  CHECK(runtime_dir(root, nullptr) == "/run/mayfly");
+  CHECK(runtime_dir(root, "/home/evil") == "/run/mayfly");
+  const HostFacts user{.uid = 1000};
+  CHECK(runtime_dir(user, "/run/user/1000") == "/run/user/1000/mayfly");
+  CHECK(runtime_dir(user, "/run/user/1000/") == "/run/user/1000/mayfly");
+  CHECK(runtime_dir(user, nullptr) == "/tmp/mayfly-1000");
+  CHECK(runtime_dir(user, "") == "/tmp/mayfly-1000");
+  CHECK(runtime_dir(user, "relative/dir") == "/tmp/mayfly-1000");
+}
+
+TEST_CASE("cache_dir: root's is fixed, others follow XDG_CACHE_HOME if it is absolute, or HOME") {
+  const HostFacts root{.uid = 0, .owns_all_ids = true, .home = "/root"};
+  CHECK(cache_dir(root, "/home/evil") == "/var/cache/mayfly");
+  const HostFacts user{.uid = 1000, .home = "/home/u", .env_home = "/elsewhere"};
+  CHECK(cache_dir(user, "/big/cache") == "/big/cache/mayfly");
+  CHECK(cache_dir(user, "relative") == "/home/u/.cache/mayfly");
+  CHECK(cache_dir({.uid = 1000}, nullptr).empty());
 }

@@ -101,7 +101,7 @@ TEST_CASE("stdio: handles of the kernel are refused, also those that look like r
   CHECK(supervise::classify(pidfd.get(), {}).treatment == Treatment::Refuse);
 }
 
-TEST_CASE("stdio: block devices are refused") {
+TEST_CASE("stdio: block devices are refused (root)") {
   const Fd device = some_block_device();
   if (!device) return skip("no block device here that this user may open");
   check(device, "a block device", Treatment::Refuse);
