@@ -34,7 +34,10 @@ std::string_view number_kind(std::string_view argument) {
 }
 
 JsonWriter& write_text_type(JsonWriter& json, const Setting& setting) {
-  if (!is_choice(setting.argument)) return json.member("type", "string");
+  if (!is_choice(setting.argument)) {
+    json.member("type", "string");
+    return setting.pattern == nullptr ? json : json.member("pattern", setting.pattern);
+  }
   json.key("enum").begin_array();
   for (const std::string_view word : split(setting.argument, '|'))
     json.value(word);
@@ -89,9 +92,14 @@ void write_property(JsonWriter& json, const Setting& setting) {
   if (setting.form == Form::Number) json.member("$ref", number_kind(setting.argument));
   if (setting.form == Form::Text) write_text_type(json, setting);
   if (setting.form == Form::Pairs) {
-    json.member("type", "object").key("propertyNames").begin_object();
-    json.member("pattern", "^[^=]+$").end_object().key("additionalProperties").begin_object();
-    json.key("type").begin_array().value("string").value("integer").end_array().end_object();
+    json.member("type", "object");
+    if (setting.most != 0) json.member("maxProperties", setting.most);
+    json.key("propertyNames").begin_object();
+    json.member("pattern", setting.pattern != nullptr ? setting.pattern : "^[^=]+$").end_object();
+    json.key("additionalProperties").begin_object();
+    json.key("type").begin_array().value("string").value("integer").end_array();
+    if (setting.most_characters != 0) json.member("maxLength", setting.most_characters);
+    json.end_object();
   }
   json.end_object();
 }

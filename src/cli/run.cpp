@@ -109,6 +109,7 @@ int run(const Request& request) {
   if (!spec.quiet) text = ending_text(outcome);
   // Whoever asked for a result must not take its absence for success.
   if (reporter.failure()) text += complaint(*reporter.failure());
+  if (reporter.unread() && !spec.quiet) text += complaint(*reporter.unread());
   if (outcome.screen_in_line && !text.empty()) text.insert(0, "\n");
   say(text, outcome.screen_stuck ? Patience::None : Patience::Usual);
   return reporter.failure() && outcome.code == 0 ? kFailed : outcome.code;

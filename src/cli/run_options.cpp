@@ -55,7 +55,7 @@ constexpr Option kOwnOptions[] = {
      .group = kDocuments,
      .help = "print the whole request as JSON, run nothing",
      .man = "Print the request as `--spec` reads it, with every setting that has a value, and run "
-            "nothing.",
+            "nothing. What is not there, like `pids`, has its default.",
      .apply = [](Request& request, std::string_view) -> Result<void> {
        request.print_spec = true;
        return {};

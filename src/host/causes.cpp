@@ -1,6 +1,7 @@
 #include "host/causes.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <cerrno>
@@ -9,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "host/cgroup_places.hpp"
+#include "host/mounts.hpp"
 #include "sys/files.hpp"
 
 namespace mayfly::host {
@@ -45,6 +47,47 @@ void look_at_proc(const HostFacts& facts, Surroundings& around) {
     around.read_only_proc = around.read_only_proc || (over_proc && mount.read_only);
   }
   around.in_chroot = !has_root;
+}
+
+// The nearest that is full, of our own cgroup and those above it; empty: none is, or it cannot be
+// seen. A process that could not be made is not counted.
+std::string find_full_cgroup(const CgroupFacts& cgroup) {
+  if (cgroup.mount.empty()) return {};
+  for (std::string path = own_cgroup_dir(cgroup); path.size() >= cgroup.mount.size();
+       path.erase(path.rfind('/'))) {
+    const auto most = setting((path + "/pids.max").c_str());
+    const auto now = setting((path + "/pids.current").c_str());
+    if (most && now && *now >= *most) return path;
+  }
+  return {};
+}
+
+// The soft one, which the kernel holds; never against the host's root.
+std::optional<std::uint64_t> process_limit(const HostFacts& facts) {
+  rlimit limit = {};
+  if (facts.uid == 0 && facts.owns_all_ids) return std::nullopt;
+  if (::getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return std::nullopt;
+  }
+  return limit.rlim_cur;
+}
+
+// EAGAIN of what makes a process.
+Cause too_many_processes(const Surroundings& around) {
+  if (!around.full_cgroup.empty()) {
+    return {
+        .why = "the cgroup " + around.full_cgroup + " has as many processes as its pids.max allows",
+        .remedy = "raise its pids.max (TasksMax= of a systemd unit), or end some of them"};
+  }
+  if (around.process_limit) {
+    return {.why = "the caller's limit of processes is reached (ulimit -u: " +
+                   std::to_string(*around.process_limit) + ")",
+            .remedy = "raise it, as with ulimit -u 4096, or end processes of this user"};
+  }
+  return {.why = "as many processes exist as may, by a limit of a container or of the host",
+          .remedy =
+              "end some, or raise the limit: pids.max of the container, or the host's "
+              "kernel.pid_max and kernel.threads-max"};
 }
 
 Cause policy_cause(const Surroundings& around) {
@@ -89,6 +132,8 @@ Surroundings look_around(const HostFacts& facts) {
   }
   around.no_controllers =
       !facts.cgroup.mount.empty() && read_controllers_of(facts.cgroup.mount).none();
+  around.process_limit = process_limit(facts);
+  around.full_cgroup = find_full_cgroup(facts.cgroup);
   around.filtered = is_filtered();
   look_at_proc(facts, around);
   return around;
@@ -114,6 +159,8 @@ Cause why_no_user_namespace(int error, const Surroundings& around) {
     case ENOSYS:
       return {.why = "this kernel has no user namespaces",
               .remedy = "use a kernel with CONFIG_USER_NS, 5.14 or later"};
+    case EAGAIN:
+      return too_many_processes(around);
     default:
       break;
   }
@@ -139,6 +186,8 @@ Cause why_not_inside(int error, const Surroundings& around) {
     case EOPNOTSUPP:
       return {.why = "this kernel does not have it",
               .remedy = "use a kernel from 5.14 on that is built with it, or load its module"};
+    case EAGAIN:
+      return too_many_processes(around);
     default:
       return policy_cause(around);
   }

@@ -15,7 +15,9 @@ struct Surroundings {
   std::optional<std::int64_t> apparmor_restrict_userns;   // kernel.apparmor_restrict_unprivileged_*
   std::optional<std::int64_t> max_user_namespaces;        // user.*
   std::optional<std::int64_t> max_other_namespaces;       // the smallest of user.max_*_namespaces
-  std::string exhausted;        // the name of that smallest one: "user.max_net_namespaces"
+  std::string exhausted;  // the name of that smallest one: "user.max_net_namespaces"
+  std::optional<std::uint64_t> process_limit;  // the caller's, where it holds for it (ulimit -u)
+  std::string full_cgroup;      // has as many processes as its pids.max allows: our own, or above
   bool no_controllers = false;  // the cgroup v2 tree has none at all
   bool in_chroot = false;       // the root directory is not a mount point
   bool filtered = false;        // a seccomp filter is loaded already (a container's)
@@ -30,7 +32,7 @@ struct Cause {
   std::string remedy;  // what to do, one line
 };
 
-// Pure. error: errno of clone3 or unshare(CLONE_NEWUSER), or of writing its id maps.
+// Pure. error: errno of a fork, or of clone3 or unshare(CLONE_NEWUSER), or of writing its id maps.
 [[nodiscard]] Cause why_no_user_namespace(int error, const Surroundings& around);
 // error: errno of another namespace or a mount inside a user namespace.
 [[nodiscard]] Cause why_not_inside(int error, const Surroundings& around);

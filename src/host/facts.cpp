@@ -73,7 +73,9 @@ Result<std::vector<MountPoint>> mount_table(std::string& buffer) {
   if (!text) {
     Error error = std::move(text).error();
     error.kind = ErrorKind::HostUnsupported;
-    error.hint = "mayfly needs /proc: mount it, or start the container with it";
+    if (error.hint.empty()) {
+      error.hint = "mayfly needs /proc: mount it, or start the container with it";
+    }
     return error;
   }
   return parse_mountinfo(*text);

@@ -46,6 +46,15 @@ Words layer_words(const plan::Plan& plan, const Message& failed) {
           .kind = ErrorKind::HostUnsupported};
 }
 
+// Inside, the least of all limits on the way counts: the one that was asked for, and the caller's.
+std::string too_few_processes(const plan::Plan& plan) {
+  if (plan.processes.most >= plan.processes.asked) {
+    return "the limit of processes is too low: raise --pids, or the caller's own (ulimit -u)";
+  }
+  return "the caller's limit of processes is too low (ulimit -u: " +
+         std::to_string(plan.processes.most) + "): raise it, as with ulimit -u 4096";
+}
+
 Words words_of(const plan::Plan& plan, const Message& failed, Upper layer) {
   switch (failed.step) {
     case Step::Clone:
@@ -137,10 +146,9 @@ Words words_of(const plan::Plan& plan, const Message& failed, Upper layer) {
               .hint = {},
               .kind = ErrorKind::Internal};
     case Step::InitFork:
-      return {
-          .action = "start the task's process",
-          .call = "clone",
-          .hint = failed.error == EAGAIN ? "the limit of processes is too low: raise --pids" : ""};
+      return {.action = "start the task's process",
+              .call = "clone",
+              .hint = failed.error == EAGAIN ? too_few_processes(plan) : ""};
     case Step::InitFilter:
     case Step::TaskFilter:
       return {.action = "load the system call filter",
@@ -173,7 +181,7 @@ Error refused_namespaces(int error, const host::Surroundings& around) {
   Error refused = step_error({}, Message{.step = Step::Clone, .error = error});
   // Others are a filter around us, as another mayfly's, or a want of descriptors or memory: their
   // words are there already.
-  constexpr int kRefusals[] = {EPERM, EACCES, ENOSPC, EUSERS, EINVAL};
+  constexpr int kRefusals[] = {EPERM, EACCES, ENOSPC, EUSERS, EINVAL, EAGAIN};
   if (std::find(std::begin(kRefusals), std::end(kRefusals), error) == std::end(kRefusals)) {
     return refused;
   }

@@ -123,7 +123,8 @@ bool is_of_kernel(const std::string& directory) {
 Error cannot_write(const std::string& path, std::string call) {
   Error error = sys::errno_error("write the result to " + shown(path), std::move(call));
   error.kind = ErrorKind::Usage;
-  error.hint = "name a file in a directory that you can write to";
+  error.hint = sys::write_remedy(error.sys_errno);
+  if (error.hint.empty()) error.hint = "name a file in a directory that you can write to";
   return error;
 }
 

@@ -29,6 +29,7 @@ constexpr std::size_t kMostPending = 1 << 20;
 constexpr std::int64_t kPatience = 2'000'000'000;
 
 constexpr const char* kStatusHint = "use a free number, as in: --status-fd 3 3>status.jsonl";
+constexpr const char* kUnreadHint = "read what --status-fd writes to its end, or leave it out";
 
 JsonWriter start_event(const char* name) {
   JsonWriter json;
@@ -51,8 +52,12 @@ Result<void> Reporter::take(Reports reports) {
 
 Result<void> Reporter::open(Reports reports) {
   TRY(take(std::move(reports)));
+  if (reports_.status_fd == -1 && !result_file_) return {};
+  // What a place does not take is an error of writing there, also where a start fails before the
+  // supervisor has seen to it.
+  TRY(sys::sigaction_set(SIGPIPE, sys::Disposition::Ignore));
+  TRY(sys::sigaction_set(SIGXFSZ, sys::Disposition::Ignore));
   if (reports_.status_fd != -1) {
-    TRY(sys::sigaction_set(SIGPIPE, sys::Disposition::Ignore));
     out_ = Endpoint::borrow(reports_.status_fd, Direction::Write);
   }
   if (!wanted()) return {};
@@ -133,6 +138,10 @@ void Reporter::event(std::string line) {
   flush();
 }
 
+std::string Reporter::result_to_status() const {
+  return "write the result to descriptor " + std::to_string(reports_.status_fd);
+}
+
 // As much as the reader takes now. One that is gone, or a full disk, ends the reports.
 void Reporter::flush() {
   while (!pending_.empty() && wanted()) {
@@ -140,8 +149,11 @@ void Reporter::flush() {
     if (moved.status == Moved::Status::Later) return;
     if (moved.status == Moved::Status::Failed) {
       errno = moved.error;
-      failure_ =
-          sys::errno_error("write the result to descriptor " + std::to_string(out_.fd()), "write");
+      failure_ = sys::errno_error(result_to_status(), "write");
+      failure_->hint = sys::write_remedy(moved.error);
+    }
+    if (moved.status == Moved::Status::End) {
+      unread_ = usage_error(result_to_status() + ": its reader is gone", kUnreadHint);
     }
     if (moved.status != Moved::Status::Some) {
       out_.close();
@@ -155,7 +167,11 @@ void Reporter::finish(std::int64_t patience_ns) {
   const std::int64_t deadline = sys::boottime_ns() + patience_ns;
   for (flush(); !pending_.empty() && wanted(); flush()) {
     const std::int64_t left = deadline - sys::boottime_ns();
-    if (left <= 0) return;
+    if (left <= 0) {
+      unread_ = usage_error(result_to_status() + ": its reader took nothing for two seconds",
+                            kUnreadHint);
+      return;
+    }
     pollfd reader{.fd = out_.fd(), .events = POLLOUT, .revents = 0};
     if (!sys::ppoll({&reader, 1}, left)) return;
   }

@@ -42,20 +42,24 @@ class Reporter final : public supervise::Observer {
   void write_backlog() override { flush(); }
   void ended(const supervise::Outcome& outcome) override;
 
-  // Why the result file could not be written, if so. Ask after ended().
+  // Why the result could not be written to its file or to the status descriptor, if so. Ask after
+  // ended().
   [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
+  // Nobody read the status to its end. That is up to the reader, and no failure of ours.
+  [[nodiscard]] const std::optional<Error>& unread() const { return unread_; }
 
  private:
   [[nodiscard]] bool wanted() const { return static_cast<bool>(out_); }
   void event(std::string line);
   void flush();
   void finish(std::int64_t patience_ns);
+  [[nodiscard]] std::string result_to_status() const;
 
   Reports reports_;
   std::optional<ResultFile> result_file_;
   supervise::Endpoint out_;
   std::string pending_;
-  std::optional<Error> failure_;
+  std::optional<Error> failure_, unread_;
 };
 
 }  // namespace mayfly::report

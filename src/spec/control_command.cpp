@@ -28,7 +28,13 @@ constexpr std::array<std::pair<ControlVerb, std::string_view>, 4> kVerbs = {{
     {ControlVerb::StdinClose, "stdin-close"},
 }};
 
-Error refused(std::string why, std::string hint = "mayfly-control(7) lists the commands") {
+constexpr const char* kCommandHint = "mayfly-control(7) lists the commands";
+constexpr const char* kSignalHint =
+    "a name in capitals, like TERM, USR1 or RTMIN+1, or a number from 1 to 64";
+constexpr const char* kTtlHint =
+    "a whole number of seconds above 0, or a text with a unit, like \"10m\" or \"1.5h\"";
+
+Error refused(std::string why, std::string hint = kCommandHint) {
   return usage_error("read a control line: " + std::move(why), std::move(hint));
 }
 
@@ -41,9 +47,19 @@ bool is_whole(std::string_view text) {
 class Members : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::optional<std::string> cmd, ttl, signal;
-  std::string wrong;       // what is wrong with the members
+  std::string wrong;  // what is wrong with the members
+  const char* hint = kCommandHint;
   std::string broken;      // why it is no JSON
-  std::size_t column = 0;  // … from where on
+  std::size_t offset = 0;  // … from which byte on
+
+  void read(std::string_view line) {
+    if (std::optional<JsonProblem> unseen = unseen_problem(line)) {
+      broken = std::move(unseen->words);
+      offset = unseen->offset;
+      return;
+    }
+    nlohmann::json::sax_parse(line, this);
+  }
 
   bool start_object(std::size_t) override {
     if (is_open_) return stop("its values are texts and numbers, not objects");
@@ -84,16 +100,22 @@ class Members : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
   bool end_array() override { return true; }
-  bool parse_error(std::size_t offset, const std::string&,
+  bool parse_error(std::size_t count, const std::string&,
                    const nlohmann::detail::exception& problem) override {
     broken = json_problem(problem.what());
-    column = offset;
+    offset = count == 0 ? 0 : count - 1;
     return false;
   }
 
  private:
-  void note(std::string why) {
-    if (wrong.empty()) wrong = std::move(why);
+  void note(std::string why, const char* what_to_do = kCommandHint) {
+    if (!wrong.empty()) return;
+    wrong = std::move(why);
+    hint = what_to_do;
+  }
+  static const char* hint_for(std::string_view key) {
+    if (key == "ttl") return kTtlHint;
+    return key == "signal" ? kSignalHint : kCommandHint;
   }
   bool stop(std::string why) {
     note(std::move(why));
@@ -106,7 +128,7 @@ class Members : public nlohmann::json_sax<nlohmann::json> {
   }
   bool wrong_kind() {
     if (!is_open_) return stop("it is no object");
-    note("the value of " + shown(key_) + " is of the wrong kind");
+    note("the value of " + shown(key_) + " is of the wrong kind", hint_for(key_));
     return true;
   }
 
@@ -141,17 +163,16 @@ std::optional<int> signal_called(std::string_view name) {
 }
 
 Result<int> signal_of(const Members& members) {
-  if (!members.signal) return refused("signal needs a member \"signal\"");
+  if (!members.signal) return refused("signal needs a member \"signal\"", kSignalHint);
   if (const std::optional<int> number = signal_called(*members.signal)) return *number;
-  return refused("there is no signal " + shown(*members.signal),
-                 "a name in capitals, like TERM, USR1 or RTMIN+1, or a number from 1 to 64");
+  return refused("there is no signal " + shown(*members.signal), kSignalHint);
 }
 
 Result<Nanoseconds> ttl_of(const Members& members) {
-  if (!members.ttl) return refused("extend needs a member \"ttl\", like \"10m\"");
+  if (!members.ttl) return refused("extend needs a member \"ttl\"", kTtlHint);
   const Result<Nanoseconds> ttl = parse_duration(*members.ttl);
   if (!ttl) return refused("its ttl: " + describe(ttl.error()), ttl.error().hint);
-  if (*ttl <= Nanoseconds::zero()) return refused("its ttl is not above 0");
+  if (*ttl <= Nanoseconds::zero()) return refused("its ttl is not above 0", kTtlHint);
   return *ttl;
 }
 
@@ -164,7 +185,7 @@ std::optional<ControlVerb> verb_of(const Members& members) {
 }
 
 Result<ControlCommand> command_of(const Members& members, std::optional<ControlVerb> verb) {
-  if (!members.wrong.empty()) return refused(members.wrong);
+  if (!members.wrong.empty()) return refused(members.wrong, members.hint);
   if (!members.cmd) return refused("it has no member \"cmd\"");
   if (!verb) return refused("there is no command " + shown(*members.cmd));
   ControlCommand command{.verb = *verb};
@@ -182,9 +203,8 @@ Result<ControlCommand> command_of(const Members& members, std::optional<ControlV
 }
 
 Error not_json(std::string_view line, const Members& members) {
-  const std::size_t offset = members.column == 0 ? 0 : members.column - 1;
-  return refused("it is not JSON: column " + std::to_string(position_of(line, offset).column) +
-                 ": " + members.broken);
+  return refused("it is not JSON: column " +
+                 std::to_string(position_of(line, members.offset).column) + ": " + members.broken);
 }
 
 }  // namespace
@@ -199,7 +219,7 @@ ControlLine read_control(std::string_view line) {
   }
   if (!is_utf8(line)) return {{}, refused("it is not UTF-8")};
   Members members;
-  nlohmann::json::sax_parse(line, &members);
+  members.read(line);
   if (!members.broken.empty()) return {{}, not_json(line, members)};
   const std::optional<ControlVerb> verb = verb_of(members);
   return {verb, command_of(members, verb)};

@@ -71,8 +71,15 @@ class Builder {
   Builder(std::string name, std::string_view text)
       : document_{.name = std::move(name), .root = {}}, text_(text), places_(text) {}
 
-  [[nodiscard]] Cursor begin() { return {.at = text_.data(), .taken = &taken_}; }
-  [[nodiscard]] Cursor end() const { return {.at = text_.data() + text_.size()}; }
+  void read() {
+    if (const std::optional<JsonProblem> unseen = unseen_problem(text_)) {
+      refuse(places_.at(unseen->offset), unseen->words);
+      return;
+    }
+    const Cursor begin{.at = text_.data(), .taken = &taken_};
+    const Cursor end{.at = text_.data() + text_.size()};
+    nlohmann::json::sax_parse(begin, end, this);
+  }
 
   Result<Document> finish() {
     if (error_) return *std::move(error_);
@@ -211,7 +218,7 @@ class Builder {
 
 Result<Document> parse_json(std::string name, std::string_view text) {
   Builder builder(std::move(name), text);
-  nlohmann::json::sax_parse(builder.begin(), builder.end(), &builder);
+  builder.read();
   return builder.finish();
 }
 

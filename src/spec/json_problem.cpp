@@ -38,6 +38,12 @@ std::string own_words(std::string_view said) {
 
 }  // namespace
 
+std::optional<JsonProblem> unseen_problem(std::string_view text) {
+  const std::size_t nul = text.find('\0');
+  if (nul == text.npos) return std::nullopt;
+  return JsonProblem{.offset = nul, .words = "a NUL byte has no place in JSON"};
+}
+
 std::string json_problem(std::string_view said) {
   const std::string words = own_words(said);
   for (const auto& [theirs, ours] : kWords) {

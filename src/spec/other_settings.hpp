@@ -144,19 +144,25 @@ inline constexpr Setting kOtherSettings[] = {
      .group = kReports,
      .help = "name of the sandbox in reports",
      .man =
-         "A name for the sandbox: at most 64 letters, digits, dots, dashes and underscores. It is "
-         "the sandbox's id, so that no two that run at the same time can have the same. Without "
-         "it the id is random.",
+         "A name for the sandbox: at most 64 letters, digits, dots, dashes and underscores, of "
+         "which the first is a letter or digit. It is the sandbox's id, so that no two that run at "
+         "the same time can have the same. Without it the id is random.",
      .where = Where::NotInPolicy,
-     .apply = set_text<&Spec::name>,
+     .pattern = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$",
+     .apply = set_name,
      .text = text_text<&Spec::name>},
     {.name = "label",
      .argument = "KEY=VALUE",
      .group = kReports,
      .help = "put a label into events and result",
-     .man = "A label that appears in the result. The same key given twice keeps the last value.",
+     .man = "A label that appears in the result. The same key given twice keeps the last value. A "
+            "key has at most 64 letters, digits, underscores, dots, dashes and slashes, a value at "
+            "most 1024 bytes of UTF-8; there may be 100 labels.",
      .form = Form::Pairs,
      .key = "labels",
+     .pattern = "^[A-Za-z0-9_./-]{1,64}$",
+     .most = kMostLabels,
+     .most_characters = 1024,
      .apply = set_label},
     {.name = "status-fd",
      .argument = "N",

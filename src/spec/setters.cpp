@@ -121,6 +121,16 @@ Written tty_text(const Spec& spec) {
   return spec.tty == TtyMode::Yes ? "yes" : "no";
 }
 
+// In the spec an empty one is none: nobody who gives a name means that.
+Done set_name(Draft& draft, Text value) {
+  if (value.empty()) {
+    return usage_error("use '' as a sandbox name: it is empty",
+                       "leave --name out, or check the variable in its place");
+  }
+  draft.spec.name = std::string(value);
+  return {};
+}
+
 Done set_label(Draft& draft, Text value) {
   auto label = TRY(parse_label(value));
   for (auto& [name, old] : draft.spec.labels) {

@@ -149,6 +149,7 @@ Written unsafe_ids_text(const Spec& spec);
 Done add_env(Draft& draft, Text value);
 Done pass_env(Draft& draft, Text value);
 Done add_env_file(Draft& draft, Text value);
+Done set_name(Draft& draft, Text value);
 Done set_label(Draft& draft, Text value);
 Done add_mask(Draft& draft, Text value);
 Done add_device(Draft& draft, Text value);

@@ -60,6 +60,10 @@ struct Setting {
   Form form = Form::Text;
   const char* key = nullptr;   // in documents, where it is not the name
   const char* item = nullptr;  // Item, Strings: the key below `key`, where it is not the name
+  // What a schema says of it; the reading does not look at these. Text: what matches; Pairs: which
+  // names do, how many there may be, and how many characters a value may have. 0: not said.
+  const char* pattern = nullptr;
+  unsigned most = 0, most_characters = 0;
   // Sets a field of the draft's spec and decides nothing else. A switch is set by "" as by "true".
   Result<void> (*apply)(Draft& draft, std::string_view value) = nullptr;
   // The value that apply() would set it to; nullopt: it is not set, and need not be. Null where

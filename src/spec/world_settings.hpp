@@ -197,7 +197,9 @@ inline constexpr Setting kWorldSettings[] = {
      .group = kCommand,
      .help = "where standard input comes from (inherit)",
      .man = "Where the command's standard input comes from: the caller's (`inherit`, the default), "
-            "nowhere (`null`), or a file of the host.",
+            "nowhere (`null`), or a file of the host. A terminal there is read for the command "
+            "whether it reads or not: in `mayfly run -- make | less` keys that are meant for "
+            "`less` can go astray. `null` leaves them alone.",
      .apply = set_stdin,
      .text = stdin_text},
     {.name = "tty",
@@ -206,8 +208,10 @@ inline constexpr Setting kWorldSettings[] = {
      .help = "whether it gets a terminal of its own (auto)",
      .man = "Whether the command gets a terminal: one of the sandbox's own, never the caller's. "
             "With `auto`, the default, it gets one if standard input and output are terminals. "
-            "With `yes` it gets one anyway, of 80 columns and 24 lines; the end of standard input "
-            "is then typed, as Ctrl-D. With `no` it gets pipes. See TERMINAL.",
+            "With `yes` it gets one anyway, as large as the terminal on standard output, or else "
+            "on standard input or error, or, without any, 80 columns and 24 lines; the end of a "
+            "standard input that is no terminal is then typed, as Ctrl-D. With `no` it gets "
+            "pipes. See TERMINAL.",
      .apply = set_tty,
      .text = tty_text},
 };

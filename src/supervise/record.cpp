@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_writer.hpp"
+#include "spec/json_problem.hpp"
 #include "supervise/registry.hpp"
 
 namespace mayfly::supervise {
@@ -66,6 +67,7 @@ std::string to_json(const Record& record) {
 
 Result<Record> parse_record(std::string_view text) {
   if (text.size() > kMostStateBytes) return malformed("it is too large");
+  if (const auto unseen = spec::unseen_problem(text)) return malformed(unseen->words);
   try {
     return from_json(nlohmann::json::parse(text));
   } catch (const std::exception& problem) {

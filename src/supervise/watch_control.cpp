@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "spec/units.hpp"
 #include "supervise/watch.hpp"
 
 namespace mayfly::supervise {
@@ -86,7 +87,8 @@ Result<std::optional<Error>> Watch::carry_out(const spec::ControlCommand& comman
 
 // Both keys: init's first, since without it the longer life would be a lie. It never shortens.
 Result<std::optional<Error>> Watch::extend(std::int64_t ttl_ns) {
-  const std::string action = "extend the time to live to " + seconds(ttl_ns) + " from now";
+  const std::string action = "extend the time to live to " +
+                             spec::format_duration(spec::Nanoseconds(ttl_ns)) + " from now";
   if (state_ >= State::Ending) return std::optional(refusal(action + ": the sandbox is ending"));
   if (!request_.ttl_deadline) {
     return std::optional(refusal(action + ": it has no limit that could be extended"));

@@ -21,7 +21,8 @@ constexpr std::array kHints = {
     Hint{ELOOP, "its path goes in circles of symbolic links, or scripts name each other"},
     Hint{ENOTDIR, "a part of its path is not a directory"},
     Hint{ENOMEM, "the memory limit may be too low"},
-    Hint{EAGAIN, "the limit of processes is reached: raise --pids"},
+    Hint{EAGAIN,
+         "the limit of processes is reached: raise --pids, or the caller's own (ulimit -u)"},
     Hint{EPERM,
          "the file system may be mounted nosuid or noexec, or a rule of the host forbids it"},
 };

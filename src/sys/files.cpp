@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "sys/mounts.hpp"
 
 namespace mayfly::sys {
 namespace {
@@ -56,7 +57,9 @@ FileType type_of(mode_t mode) {
 Result<Fd> openat(int dir, const char* path, int flags) {
   const int fd = restarted([&] { return ::openat(dir, path, flags | O_CLOEXEC); });
   if (fd >= 0) return Fd(fd);
-  return failed(errno, "open " + shown(path), call_on("openat", path));
+  Error error = failed(errno, "open " + shown(path), call_on("openat", path));
+  error.hint = common_remedy(error.sys_errno);
+  return error;
 }
 
 Result<std::string_view> read_whole_file(int dir, const char* path, std::string& buffer,

@@ -25,7 +25,29 @@ Error errno_error(std::string action, std::string call) {
 }
 
 const char* common_remedy(int number) {
-  return number == EMFILE ? "raise the limit of open files, as with ulimit -n 256" : "";
+  switch (number) {
+    case EMFILE:
+      return "raise the limit of open files, as with ulimit -n 256";
+    case ENFILE:
+      return "too many files are open on this host: raise fs.file-max, or end programs";
+    default:
+      return "";
+  }
+}
+
+const char* write_remedy(int number) {
+  switch (number) {
+    case ENOSPC:
+      return "there is no space left: free some there, or let it go to another file system";
+    case EDQUOT:
+      return "the quota of disk space is used up: free some, or let it go to another file system";
+    case EFBIG:
+      return "raise the limit of file sizes, as with ulimit -f unlimited";
+    case EROFS:
+      return "the file system is read-only: let it go to another one";
+    default:
+      return common_remedy(number);
+  }
 }
 
 Result<Fd> open(const std::string& path, int flags, unsigned mode) {
@@ -114,7 +136,7 @@ Result<Fd> sealed_memfd(const char* name, std::string_view content, Executable e
   Fd memfd(fd);
   if (!write_whole(memfd.get(), content)) {
     Error error = errno_error("fill a memory file", "write(" + call + ")");
-    if (error.sys_errno == EFBIG) error.hint = "raise the limit of file size (ulimit -f)";
+    if (error.sys_errno == EFBIG) error.hint = write_remedy(EFBIG);
     return error;
   }
   if (::fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=

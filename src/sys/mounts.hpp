@@ -18,6 +18,8 @@ namespace mayfly::sys {
 [[nodiscard]] Error errno_error(std::string action, std::string call);
 // The hint for an errno that any call may meet and whose remedy is always the same; or "".
 [[nodiscard]] const char* common_remedy(int number);
+// The same for an errno of writing a file that the caller has named.
+[[nodiscard]] const char* write_remedy(int number);
 
 [[nodiscard]] Result<Fd> open(const std::string& path, int flags, unsigned mode = 0);
 [[nodiscard]] Result<void> mkdir(const std::string& path, unsigned mode);

@@ -57,7 +57,9 @@ EVERY_SETTING = {
 
 GOOD_SPECS = [{}, {"ttl": 5}, {"ttl": "5"}, {"ttl": "0.5s"}, {"layer-size": "64k"},
               {"layer-size": "1GiB"}, {"pids": "64"}, {"cpus": 2}, {"mounts": []},
-              {"labels": {"n": 7}}, {"linger": False}]
+              {"labels": {"n": 7}}, {"linger": False}, {"name": "a"}, {"name": "0" + 63 * "-"},
+              {"labels": {"a/b.c_d-e": "", "x" * 64: "y" * 1024}},
+              {"labels": {f"n{i}": "" for i in range(100)}}]
 BAD_SPECS = [{"tll": "5s"}, {"extends": "strict"}, {"ttl": -5}, {"ttl": "-5s"}, {"ttl": "5 s"},
              {"ttl": "5w"}, {"ttl": True}, {"ttl": None}, {"ttl": 0.5}, {"ttl": ["5s"]},
              {"ttl": "1.h"}, {"layer-size": "64MM"}, {"layer-size": "M"}, {"pids": "many"},
@@ -65,6 +67,9 @@ BAD_SPECS = [{"tll": "5s"}, {"extends": "strict"}, {"ttl": -5}, {"ttl": "-5s"}, 
              {"command": [7]}, {"mounts": {"ro": "/usr"}}, {"mounts": [{}]}, {"mounts": ["/usr"]},
              {"mounts": [{"ro": "/usr", "rw": "/srv"}]}, {"mounts": [{"read": "/usr"}]},
              {"env": [{"set": 7}]}, {"labels": {"a=b": "c"}}, {"labels": ["a=b"]},
+             {"labels": {"": "c"}}, {"labels": {"a b": "c"}}, {"labels": {"x" * 65: ""}},
+             {"labels": {"a": "y" * 1025}}, {"labels": {f"n{i}": "" for i in range(101)}},
+             {"name": ""}, {"name": "a/b"}, {"name": ".a"}, {"name": "a" * 65},
              {"syscalls": {"forbid": ["debugging"]}}, {"syscalls": ["debugging"]},
              {"unsafe-ids": "root"}, {"seccomp-action": "trap"}]
 

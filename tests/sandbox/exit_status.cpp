@@ -1,5 +1,6 @@
 // The exit code, the reason and the one result, whatever the end was.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -164,5 +165,28 @@ TEST_CASE("the status descriptor carries one result, and it is the last line") {
     }
     CHECK(results == 1);
     CHECK(last == "result");
+  }
+}
+
+TEST_CASE("a status descriptor that takes nothing is a failure, a reader that is gone is told") {
+  Run full({"--status-fd", "9"}, {"/bin/true"});
+  const Fd nowhere(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  full.command.fd(9, nowhere.get());
+  const Ended failed = full.end();
+  CHECK(failed.code == 125);
+  CHECK(failed.result.at("code") == 0);
+  CHECK(contains(failed.err, "cannot write the result to descriptor 9: write: No space left"));
+  CHECK(contains(failed.err, "hint: there is no space left"));
+
+  for (const bool quiet : {false, true}) {
+    CAPTURE(quiet);
+    Pipe status = make_pipe();
+    Run unread(quiet ? Words{"--status-fd", "9", "--quiet"} : Words{"--status-fd", "9"},
+               {"/bin/true"});
+    unread.command.fd(9, status.write.get());
+    status.read.reset();
+    const Ended ended = unread.end();
+    CHECK(ended.code == 0);
+    CHECK(contains(ended.err, "its reader is gone") == !quiet);
   }
 }

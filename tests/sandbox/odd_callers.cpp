@@ -145,6 +145,7 @@ int runs_with_few_files(const Words& options, const std::string& output) {
     }
     CHECK(ended.code == 125);
     CHECK(ended.out.empty());
+    CHECK_FALSE(contains(ended.err, "mayfly needs /proc"));
     // (Where there are too few for the C library, nothing but the code can be told.)
     if (files < 8) continue;
     CHECK(contains(ended.err, "Too many open files (EMFILE)"));
@@ -162,6 +163,32 @@ TEST_CASE("any limit of open files: the task runs, or the message says that it i
   CHECK(runs_with_few_files({"--explain-denials", "--idle", "1m", "--cpu-time", "1m"}, "ran\n") >=
         2);
   CHECK(runs_with_few_files({"--layer", "disk"}, "ran\n") >= 2);
+}
+
+TEST_CASE("too few processes: the message names the limit, doctor does, too") {
+  if (is_root()) return;  // the kernel holds no such limit against root
+  const auto limited = [](Command& command, rlim_t most) {
+    command.before_exec([most] {
+      const rlimit limit = {most, most};
+      ::setrlimit(RLIMIT_NPROC, &limit);
+    });
+  };
+  for (const rlim_t most : {1u, 2u}) {
+    CAPTURE(most);
+    Run run = echo();
+    limited(run.command, most);
+    const Ended ended = run.end();
+    CAPTURE(ended.err);
+    CHECK(ended.code == 125);
+    CHECK(contains(ended.err, "(EAGAIN)"));
+    CHECK(contains(ended.err, "ulimit -u: " + std::to_string(most)));
+    CHECK(contains(ended.err, "raise it, as with ulimit -u 4096"));
+  }
+  Command doctor({mayfly_path(), "doctor"});
+  limited(doctor, 1);
+  const Finished told = doctor.run();
+  CHECK(contains(told.out, "cause: the caller's limit of processes is reached (ulimit -u: 1)"));
+  CHECK_FALSE(contains(told.out, "security policy"));
 }
 
 TEST_CASE("an odd umask changes neither what mayfly makes nor what the task sees") {

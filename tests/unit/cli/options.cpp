@@ -57,6 +57,13 @@ TEST_CASE("short and long forms mean the same") {
   }
 }
 
+TEST_CASE("an empty name is refused, as another that is none") {
+  const Parsed parsed = read_words(kRunVerb, {"--name", "", "a"});
+  REQUIRE_FALSE(parsed.result);
+  CHECK(describe(parsed.result.error()) == "cannot use '' as a sandbox name: it is empty (--name)");
+  CHECK_FALSE(parsed.result.error().hint.empty());
+}
+
 TEST_CASE("what cannot be read is named, with a hint") {
   const struct {
     List words;

@@ -43,6 +43,15 @@ TEST_CASE("why_no_user_namespace names the setting that does it") {
     around.in_chroot = true;
     CHECK(says(why_no_user_namespace(EPERM, around).why, "chroot"));
   }
+  SUBCASE("too many processes: the limit that is reached, never a security policy") {
+    CHECK(says(why_no_user_namespace(EAGAIN, around).remedy, "kernel.threads-max"));
+    around.process_limit = 3;
+    CHECK(says(why_no_user_namespace(EAGAIN, around).why, "ulimit -u: 3"));
+    CHECK(says(why_not_inside(EAGAIN, around).remedy, "ulimit -u 4096"));
+    around.full_cgroup = "/sys/fs/cgroup/x";
+    CHECK(says(why_no_user_namespace(EAGAIN, around).why, "/sys/fs/cgroup/x"));
+    CHECK(says(why_not_inside(EAGAIN, around).remedy, "pids.max"));
+  }
   SUBCASE("a read-only /proc refuses the id maps") {
     CHECK(says(why_no_user_namespace(EROFS, around).why, "/proc is read-only"));
   }

@@ -129,6 +129,8 @@ TEST_CASE("what is no profile is refused with its place") {
     const char* message;
   } cases[] = {
       {"[]", "read p.json:1:1: it is no object"},
+      {std::string("{\"defaultAction\": \"SCMP_ACT_ALLOW\"}\0{}", 37),
+       "read p.json:1:36: a NUL byte has no place in JSON"},
       {"{}", "read p.json:1:1: the key defaultAction is missing"},
       {R"({"defaultAction": "SCMP_ACT_NOTIFY"})",
        "read p.json:1:19: SCMP_ACT_NOTIFY asks another process, and there is none"},

@@ -169,9 +169,11 @@ TEST_CASE("result file: one that does not fit leaves the old one, and nothing be
       ::signal(SIGXFSZ, SIG_IGN);
       if (!file || ::setrlimit(RLIMIT_FSIZE, &limit) != 0) return std::string("no test");
       const Result<void> written = file->write(full_outcome());
-      return written ? std::string("written") : describe(written.error());
+      return written ? std::string("written")
+                     : describe(written.error()) + " | " + written.error().hint;
     });
     CHECK(said.find("cannot write the result to " + path + ": write(") == 0);
+    CHECK(said.ends_with(" | raise the limit of file sizes, as with ulimit -f unlimited"));
     CHECK(read_text(path) == "old");
     CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 1);
   }

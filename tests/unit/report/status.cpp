@@ -139,6 +139,9 @@ TEST_CASE("status: a reader that stops reading is waited for only at the end, an
     const std::int64_t took = sys::boottime_ns() - began;
     CHECK(took >= 2'000'000'000);
     CHECK(took < 10'000'000'000);
+    CHECK_FALSE(reporter.failure());
+    REQUIRE(reporter.unread());
+    CHECK(describe(*reporter.unread()).ends_with(": its reader took nothing for two seconds"));
   }
 }
 
@@ -163,6 +166,18 @@ TEST_CASE("status: a slow reader gets the result") {
   CHECK(std::count(text.begin(), text.end(), '\n') == 5);
 }
 
+TEST_CASE("status: a place that takes nothing is a failure with a remedy") {
+  const Fd full(::open("/dev/full", O_WRONLY));
+  report::Reporter reporter;
+  REQUIRE(reporter.open({.status_fd = inherited(full), .result_file = {}}));
+  tell(reporter, {});
+  REQUIRE(reporter.failure());
+  CHECK(describe(*reporter.failure()) == "cannot write the result to descriptor " +
+                                             std::to_string(full.get()) +
+                                             ": write: No space left on device (ENOSPC)");
+  CHECK(reporter.failure()->hint.starts_with("there is no space left"));
+}
+
 TEST_CASE("status: a reader that is gone kills nobody") {
   CHECK(in_child([] {
           sys::Pipe pipe = sys::pipe().value();
@@ -172,7 +187,10 @@ TEST_CASE("status: a reader that is gone kills nobody") {
           }
           pipe.read_end.reset();
           tell(reporter, {});
-          return std::string("alive");
+          if (reporter.failure() || !reporter.unread()) return std::string("not told");
+          return describe(*reporter.unread()).ends_with(": its reader is gone")
+                     ? std::string("alive")
+                     : describe(*reporter.unread());
         }) == "alive");
 }
 

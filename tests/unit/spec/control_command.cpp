@@ -92,6 +92,29 @@ TEST_CASE("control: a command takes exactly its own members, with sensible value
   refuses(R"({"cmd":"extend","ttl":"1m","signal":9})", "extend takes no member \"signal\"");
 }
 
+TEST_CASE("control: a value of the wrong kind leads to what is wanted") {
+  const auto hint = [](std::string_view line) { return parse_control(line).error().hint; };
+  for (const char* value : {"1.5", "-1", "null", "true", "[]", "0", "\"0\""}) {
+    CAPTURE(value);
+    CHECK(hint(std::string(R"({"cmd":"extend","ttl":)") + value + "}")
+              .starts_with("a whole number of seconds above 0"));
+  }
+  for (const char* value : {"1.5", "-1", "null", "0", "\"usr1\""}) {
+    CAPTURE(value);
+    CHECK(hint(std::string(R"({"cmd":"signal","signal":)") + value + "}")
+              .starts_with("a name in capitals"));
+  }
+  CHECK(hint(R"({"cmd":null})") == "mayfly-control(7) lists the commands");
+}
+
+TEST_CASE("control: what follows a NUL byte is not passed over") {
+  using namespace std::string_literals;
+  refuses("{\"cmd\":\"stdin-close\"}\0{\"cmd\":\"cancel\"}"s,
+          "it is not JSON: column 22: a NUL byte has no place in JSON");
+  refuses("{\"cmd\":\"stdin-close\"}\0"s, "column 22: a NUL byte");
+  refuses("\0"s, "column 1: a NUL byte");
+}
+
 TEST_CASE("control: what is refused names its command, where one could be read") {
   const auto verb = [](std::string_view line) {
     const ControlLine read = read_control(line);

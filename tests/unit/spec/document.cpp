@@ -86,6 +86,9 @@ TEST_CASE("what is no document is refused with its place") {
   CHECK(complaint(Syntax::Json, "{\"a\": }") == "read f:1:7: a value must be here");
   CHECK(complaint(Syntax::Json, "") == "read f:1:1: it ends in the middle");
   CHECK(complaint(Syntax::Json, "{} x") == "read f:1:4: nothing may follow the value");
+  CHECK(complaint(Syntax::Json, "{\"a\": 1}\n\0{\"b\":"s) ==
+        "read f:2:1: a NUL byte has no place in JSON");
+  CHECK(complaint(Syntax::Json, "{\"a\": 1}\0"s) == "read f:1:9: a NUL byte has no place in JSON");
   CHECK(complaint(Syntax::Json, "{\"a\": \"\xff\"}") == "read f:1:8: this byte is not UTF-8");
   CHECK(complaint(Syntax::Json, std::string(100'000, '[')).find("nested too deeply") !=
         std::string::npos);

@@ -228,7 +228,7 @@ TEST_CASE("registry: malformed records are refused, each with a word on why") {
         with("\"v\":1", "\"v\":2"), with("\"id\":\"build\"", "\"id\":7"),
         with("\"cgroup_inode\":0", "\"cgroup_inode\":-1"),
         with("\"cgroup_inode\":0", "\"cgroup_inode\":1.5"), with("{\"job\":\"17\"}", "[]"),
-        with("\"17\"", "17"), std::string(70'000, ' ') + good}) {
+        with("\"17\"", "17"), std::string(70'000, ' ') + good, good + std::string(1, '\0')}) {
     CAPTURE(bad.substr(0, 80));
     const Result<Record> read = supervise::parse_record(bad);
     REQUIRE_FALSE(read);

@@ -465,9 +465,9 @@ TEST_CASE("watch: extend turns both keys, never shortens and ends at the maximum
   CHECK(clock.ms() >= 1600);
   CHECK(end.rfind("ttl 124 started", 0) == 0);
   CHECK(end.find("line 1: done") != std::string::npos);
-  CHECK(end.find("line 2: cannot extend the time to live to 0.1 s from now") != std::string::npos);
+  CHECK(end.find("line 2: cannot extend the time to live to 100ms from now") != std::string::npos);
   CHECK(end.find("extend never shortens") != std::string::npos);
-  CHECK(end.find("line 3: cannot extend the time to live to 3600.0 s from now: at most") !=
+  CHECK(end.find("line 3: cannot extend the time to live to 1h from now: at most") !=
         std::string::npos);
   CHECK(end.find("line 4: done") != std::string::npos);
 }
