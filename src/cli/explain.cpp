@@ -92,7 +92,8 @@ Result<std::string> explanation(Request& request) {
   const spec::Spec& spec = request.spec;
   report::Reporter reporter;
   TRY(reporter.take({.status_fd = spec.status_fd, .result_file = spec.result_file}));
-  const host::HostFacts facts = TRY(gather_facts(request.spec, request.working_dir));
+  const host::HostFacts facts =
+      TRY(gather_facts(request.spec, request.working_dir, request.origins));
   plan::Plan plan = TRY(plan::make_plan(spec, facts, caller_environment()));
   TRY(check_mount_points(plan));
   TRY(settle_layer(facts, plan));

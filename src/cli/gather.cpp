@@ -10,11 +10,13 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "cli/named_file.hpp"
 #include "host/cgroup_places.hpp"
 #include "host/devices.hpp"
 #include "host/mounts.hpp"
 #include "host/sources.hpp"
 #include "host/trees.hpp"
+#include "plan/identity.hpp"
 #include "plan/limits.hpp"
 #include "plan/project.hpp"
 #include "plan/trees.hpp"
@@ -22,6 +24,8 @@
 
 namespace mayfly::cli {
 namespace {
+
+using Origins = std::vector<spec::Origin>;
 
 // The kernel's own file systems tell about the host and change it; the sandbox has its own /proc.
 Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFacts& facts) {
@@ -35,9 +39,19 @@ Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFact
                      "the sandbox has its own /proc; copy what the task is to read with --file");
 }
 
+// What went wrong with a value, with where it was said: in a document, or by the option.
+Error told(Error error, std::string_view option, const std::string& place) {
+  if (!place.empty()) {
+    error.action += " (" + std::string(option.substr(2)) + " at " + place + ")";
+  } else if (error.sys_errno != 0) {
+    error.action += " (" + std::string(option) + ")";
+  }
+  return error;
+}
+
 Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.root != spec::RootKind::Directory) return {};
-  host::SourceFact root = TRY(host::inspect_source(spec.root_dir, "--root"));
+  host::SourceFact root = TRY(host::inspect_source(spec.root_dir));
   if (root.kind != host::SourceFact::Kind::Directory) {
     return Error{.kind = ErrorKind::Usage,
                  .sys_errno = ENOTDIR,
@@ -56,7 +70,7 @@ Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.project_dir.empty() && !live && !read_only) return {};
   const plan::Project project = TRY(plan::choose_project(spec, facts));
   if (project.dir.empty()) return {};
-  host::SourceFact fact = TRY(host::inspect_source(project.dir, "--project"));
+  host::SourceFact fact = TRY(host::inspect_source(project.dir));
   if (fact.kind != host::SourceFact::Kind::Directory) {
     return usage_error("use " + shown(project.dir) + " as the project: it is not a directory",
                        "name the directory that holds it: --project cow:DIR");
@@ -67,25 +81,9 @@ Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
   return {};
 }
 
-// The option that makes such an entry.
-std::string_view option_of(spec::FsKind kind) {
-  switch (kind) {
-    case spec::FsKind::Ro:
-      return "--ro";
-    case spec::FsKind::Rw:
-      return "--rw";
-    case spec::FsKind::Cow:
-      return "--cow";
-    case spec::FsKind::Device:
-      return "--device";
-    default:
-      return "--file";
-  }
-}
-
 Result<void> look_at_stdin(const spec::Spec& spec) {
   if (spec.stdin_kind != spec::StdinKind::File) return {};
-  TRY(host::inspect_source(spec.stdin_file, "--stdin"));
+  TRY(host::inspect_source(spec.stdin_file));
   return {};
 }
 
@@ -94,35 +92,52 @@ void look_at_terminal(const spec::Spec& spec, host::HostFacts& facts) {
   facts.on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
 }
 
-Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
-  for (spec::FsEntry& entry : spec.fs) {
+Result<void> look_at_entry(spec::FsEntry& entry, std::size_t layer_bytes, host::HostFacts& facts) {
+  if (entry.kind == spec::FsKind::File) {
+    entry.data = TRY(host::read_source(entry.source, layer_bytes));
+    entry.source.clear();
+    return {};
+  }
+  host::SourceFact fact = TRY(host::inspect_source(entry.source));
+  if (entry.kind == spec::FsKind::Device && fact.kind != host::SourceFact::Kind::Device) {
+    return usage_error("show " + shown(entry.source) + " as a device: it is none",
+                       "--ro and --rw show files and directories");
+  }
+  if (entry.kind != spec::FsKind::Device) TRY(refuse_kernel_fs(fact, facts));
+  // An overlay makes no socket or FIFO work that lies in it: only a bind can.
+  const bool is_dir = fact.kind == host::SourceFact::Kind::Directory;
+  const bool live =
+      entry.kind == spec::FsKind::Rw ||
+      (entry.kind == spec::FsKind::Ro && host::has_mounts_below(facts.mounts, fact.real));
+  if (is_dir && live) fact.channels = host::channels_in(entry.source);
+  facts.sources.push_back(std::move(fact));
+  return {};
+}
+
+Result<void> look_at_entries(spec::Spec& spec, const Origins& origins, host::HostFacts& facts) {
+  for (std::size_t i = 0; i < spec.fs.size(); ++i) {
+    spec::FsEntry& entry = spec.fs[i];
     if (entry.source.empty()) continue;
-    if (entry.kind == spec::FsKind::File) {
-      entry.data = TRY(host::read_source(entry.source, spec::layer_bytes(spec)));
-      entry.source.clear();
-      continue;
-    }
-    host::SourceFact fact = TRY(host::inspect_source(entry.source, option_of(entry.kind)));
-    if (entry.kind == spec::FsKind::Device && fact.kind != host::SourceFact::Kind::Device) {
-      return usage_error("show " + shown(entry.source) + " as a device: it is none",
-                         "--ro and --rw show files and directories");
-    }
-    if (entry.kind != spec::FsKind::Device) TRY(refuse_kernel_fs(fact, facts));
-    // An overlay makes no socket or FIFO work that lies in it: only a bind can.
-    const bool is_dir = fact.kind == host::SourceFact::Kind::Directory;
-    const bool live =
-        entry.kind == spec::FsKind::Rw ||
-        (entry.kind == spec::FsKind::Ro && host::has_mounts_below(facts.mounts, fact.real));
-    if (is_dir && live) fact.channels = host::channels_in(entry.source);
-    facts.sources.push_back(std::move(fact));
+    Result<void> looked = look_at_entry(entry, spec::layer_bytes(spec), facts);
+    if (looked) continue;
+    return told(std::move(looked).error(), spec::option_of(entry.kind),
+                spec::origin_of(origins, "mounts", i));
   }
   return {};
 }
 
+// Whether the sandbox has such a user is for the plan to say, which knows no documents.
+Result<void> look_at_user(const spec::Spec& spec, const std::string& place,
+                          const host::HostFacts& facts) {
+  if (place.empty()) return {};
+  const Result<plan::Ids> ids = plan::choose_ids(spec, facts);
+  if (!ids) return told(ids.error(), "--user", place);
+  return {};
+}
+
 Result<void> look_at_profile(const spec::Spec& spec, host::HostFacts& facts) {
-  constexpr std::size_t kMostBytes = 1u << 20;
   if (spec.seccomp_file.empty()) return {};
-  facts.seccomp_profile = TRY(host::read_source(spec.seccomp_file, kMostBytes));
+  facts.seccomp_profile = TRY(read_named_file(spec.seccomp_file));
   utsname name = {};
   if (::uname(&name) == 0) facts.kernel_release = name.release;
   return {};
@@ -181,17 +196,23 @@ Result<void> look_at_limits(const spec::Spec& spec, host::HostFacts& facts) {
 
 }  // namespace
 
-Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& working_dir) {
+Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& working_dir,
+                                     const Origins& origins) {
   TRY(spec::validate(spec));
   host::HostFacts facts = TRY(host::gather(
       spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller,
       working_dir));
-  TRY(look_at_root(spec, facts));
-  TRY(look_at_project(spec, facts));
-  TRY(look_at_stdin(spec));
+  const auto with_place = [&](Result<void> looked, std::string_view option) -> Result<void> {
+    if (looked) return looked;
+    return told(std::move(looked).error(), option, spec::origin_of(origins, option.substr(2)));
+  };
+  TRY(with_place(look_at_root(spec, facts), "--root"));
+  TRY(with_place(look_at_project(spec, facts), "--project"));
+  TRY(with_place(look_at_stdin(spec), "--stdin"));
   look_at_terminal(spec, facts);
-  TRY(look_at_entries(spec, facts));
-  TRY(look_at_profile(spec, facts));
+  TRY(look_at_entries(spec, origins, facts));
+  TRY(with_place(look_at_profile(spec, facts), "--seccomp"));
+  TRY(look_at_user(spec, spec::origin_of(origins, "user"), facts));
   TRY(look_at_trees(spec, facts));
   TRY(look_at_limits(spec, facts));
   return facts;

@@ -110,8 +110,13 @@ Result<std::vector<std::string>> check(const Request& request, const std::string
   for (std::size_t variant = 0; variant < policy::kVariants; ++variant)
     missed = TRY(policy::programs_for(spec.syscalls, static_cast<policy::Stock>(variant))).missed;
   if (!spec.seccomp_file.empty()) {
-    const std::string profile = TRY(read_named_file(spec.seccomp_file));
-    TRY(policy::compile_profile({.name = spec.seccomp_file, .text = profile}));
+    Result<std::string> profile = read_named_file(spec.seccomp_file);
+    if (!profile) {
+      profile.error().action +=
+          " (seccomp at " + spec::origin_of(read.draft.origins, "seccomp") + ")";
+      return std::move(profile).error();
+    }
+    TRY(policy::compile_profile({.name = spec.seccomp_file, .text = *profile}));
   }
   std::vector<std::string> warnings;
   for (const std::string& group : missed)

@@ -31,8 +31,12 @@ Result<spec::Document> read_spec_document(const std::string& file) {
     const std::string text = TRY(read_standard_input());
     return spec::parse_document("the spec on standard input", text);
   }
-  const std::string text = TRY(read_named_file(file));
-  return spec::parse_document(file, text);
+  Result<std::string> text = read_named_file(file);
+  if (!text) {
+    text.error().action += " (--spec)";
+    return std::move(text).error();
+  }
+  return spec::parse_document(file, *text);
 }
 
 // The spec of the command line, as read.

@@ -77,7 +77,7 @@ class Explainer final : public supervise::Observer {
 
 Outcome attempt(const Request& request, supervise::Observer& observer) {
   spec::Spec spec = request.spec;
-  Result<host::HostFacts> facts = gather_facts(spec, request.working_dir);
+  Result<host::HostFacts> facts = gather_facts(spec, request.working_dir, request.origins);
   if (facts) {
     return supervise::run(spec, *facts, caller_environment(), *request.beginning, observer);
   }

@@ -88,13 +88,12 @@ const char* path_remedy(int error) {
   }
 }
 
-Result<SourceFact> inspect_source(const std::string& path, std::string_view option) {
+Result<SourceFact> inspect_source(const std::string& path) {
   const Fd source(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status = {};
   if (!source || ::fstat(source.get(), &status) != 0) {
     Error error =
-        sys::errno_error("use " + shown(path) + " of the host (" + std::string(option) + ")",
-                         "open(" + shown(path) + ")");
+        sys::errno_error("use " + shown(path) + " of the host", "open(" + shown(path) + ")");
     error.kind = ErrorKind::Usage;
     error.hint = path_remedy(error.sys_errno);
     return error;
@@ -134,7 +133,7 @@ Result<void> check_ends(const std::string& path) {
 
 Result<std::string> read_source(const std::string& path, std::size_t most) {
   const auto failed = [&](const char* call) {
-    Error error = sys::errno_error("copy " + shown(path) + " inside (--file)",
+    Error error = sys::errno_error("copy " + shown(path) + " inside",
                                    std::string(call) + "(" + shown(path) + ")");
     error.kind = ErrorKind::Usage;
     error.hint = path_remedy(error.sys_errno);

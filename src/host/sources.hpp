@@ -26,9 +26,9 @@ struct SourceFact {
   bool operator==(const SourceFact&) const = default;
 };
 
-// Looks at one source; for what is in a directory there is channels_in(). `option` is what names it
-// on the command line. Errors: it does not exist, or the caller may not see it.
-[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path, std::string_view option);
+// Looks at one source; for what is in a directory there is channels_in(). Errors: it does not
+// exist, or the caller may not see it.
+[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path);
 
 // What to do about a path of the host that cannot be opened or read, by errno; empty: not known.
 [[nodiscard]] const char* path_remedy(int error);
@@ -44,7 +44,7 @@ struct SourceFact {
 [[nodiscard]] Result<void> check_ends(const std::string& path);
 
 // The content of a regular file or pipe that goes into the sandbox as a copy, read whole. Errors:
-// as above, or more than `most` bytes.
+// as above, or more than `most` bytes, which is what the layer holds.
 [[nodiscard]] Result<std::string> read_source(const std::string& path, std::size_t most);
 
 }  // namespace mayfly::host

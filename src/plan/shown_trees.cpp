@@ -20,53 +20,12 @@ std::string relative(const std::string& absolute) {
   return absolute.substr(1);
 }
 
-// Where the kernel's ban of user namespaces is written to, in the sandbox's own /proc.
-constexpr std::string_view kBanFile = "/proc/sys/user/max_user_namespaces";
-
-// The option that makes such an entry, as a message names it.
-std::string_view option_of(FsKind kind) {
-  switch (kind) {
-    case FsKind::Ro:
-      return "--ro";
-    case FsKind::Rw:
-      return "--rw";
-    case FsKind::Cow:
-      return "--cow";
-    case FsKind::Tmpfs:
-      return "--tmpfs";
-    case FsKind::File:
-      return "--file";
-    case FsKind::Dir:
-      return "--dir";
-    case FsKind::Symlink:
-      return "--symlink";
-    case FsKind::Mask:
-      return "--mask";
-    case FsKind::Device:
-      return "--device";
-  }
-  return "";
-}
-
 bool is_node(FsKind kind) {
   return kind == FsKind::File || kind == FsKind::Dir || kind == FsKind::Symlink;
 }
 
 std::string place_of(const FsEntry& entry) {
-  return shown(entry.target) + " (" + std::string(option_of(entry.kind)) + ")";
-}
-
-Result<void> check_proc(const FsEntry& entry) {
-  if (is_node(entry.kind) && is_within(entry.target, "/proc")) {
-    return usage_error(
-        "make " + place_of(entry) + ": /proc is the kernel's, which takes no entries",
-        "choose a target outside of /proc");
-  }
-  if (!is_within(kBanFile, entry.target)) return {};
-  return usage_error("use " + place_of(entry) +
-                         " as a target: the sandbox needs its own /proc, to forbid user namespaces "
-                         "inside",
-                     "choose another one; --mask hides single entries of /proc");
+  return shown(entry.target) + " (" + std::string(spec::option_of(entry.kind)) + ")";
 }
 
 // What we make ourselves is never made on the host.
@@ -244,7 +203,6 @@ Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
 
 Result<void> add_entry(const FsEntry& entry, const host::HostFacts& facts, const spec::Spec& spec,
                        Plan& plan) {
-  TRY(check_proc(entry));
   TRY(check_live(entry, spec, plan));
   const std::string target = relative(entry.target);
   const bool make_target = may_make(target, plan);

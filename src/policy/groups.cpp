@@ -41,18 +41,17 @@ Error unknown_group(std::string_view name, std::span<const Group> groups) {
                                    : "did you mean " + std::string(meant) + "?");
 }
 
-// No policy can give these away.
-Result<void> check_rule(const spec::SyscallRule& rule) {
+}  // namespace
+
+Result<void> check_allowed(std::string_view name) {
   for (const std::string_view group : {"other_processes", "core_limit"}) {
-    if (rule.stand != Stand::Allow || rule.group != group) continue;
-    return usage_error("allow the system calls " + rule.group +
+    if (name != group) continue;
+    return usage_error("allow the system calls " + std::string(group) +
                            ": with them a command could cripple the sandbox's own init",
                        "leave the group out");
   }
   return {};
 }
-
-}  // namespace
 
 Result<void> check_group(std::span<const Group> groups, std::string_view name) {
   const auto is_it = [&](const Group& group) { return group.name == name; };
@@ -74,7 +73,7 @@ Result<Choices> choose(const std::vector<Group>& groups, std::span<const StockRu
     }
   }
   for (const spec::SyscallRule& rule : rules) {
-    TRY(check_rule(rule));
+    if (rule.stand == Stand::Allow) TRY(check_allowed(rule.group));
     Choice* choice = find(choices, rule.group);
     if (choice == nullptr) return unknown_group(rule.group, groups);
     choice->stand = rule.stand;

@@ -43,6 +43,9 @@ using Choices = std::vector<Choice>;  // each group of the catalogue once, in it
 // An error with the nearest name, if there is no such group.
 [[nodiscard]] Result<void> check_group(std::span<const Group> groups, std::string_view name);
 
+// An error if no policy can allow the group.
+[[nodiscard]] Result<void> check_allowed(std::string_view name);
+
 // What the stock policy, these rules and the variant make of the groups. With nesting, the groups
 // that it needs are allowed unless a rule denies them; with a live tree, setuid files are denied
 // whatever the rules say.

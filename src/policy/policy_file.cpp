@@ -21,6 +21,33 @@ Error failed(const std::string& path, const char* call) {
   return error;
 }
 
+const char* remedy_for(int error) {
+  switch (error) {
+    case ENOENT:
+      return "there is nothing of this name, or where its symbolic links lead: check the spelling";
+    case ENOTDIR:
+      return "a part of this path is a file, not a directory";
+    case ELOOP:
+      return "its symbolic links go in circles: name the file itself";
+    case EACCES:
+      return "the caller's own rights do not suffice: whoever owns it can give them, with chmod";
+    default:
+      return "";
+  }
+}
+
+// A pipe has a path that leads to no name: /dev/fd/63 is a link to "pipe:[1234]".
+bool is_no_file(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+Error no_file(const std::string& path, const char* what) {
+  return usage_error(
+      "read the policy " + shown(path) + ": it is " + what,
+      "name a file that ends in .toml; what comes from a pipe can be read as --spec");
+}
+
 Result<std::string> read_all(const std::string& path, const Fd& file) {
   std::string text;
   char buffer[8192];
@@ -41,16 +68,15 @@ Result<PolicyFile> read_policy_file(const std::string& path, uid_t uid) {
   Result<Fd> opened = sys::open_trusted(path, uid, "the policy " + shown(path));
   if (!opened) {
     Error error = std::move(opened).error();
-    if (error.sys_errno == ENOENT) error.hint = "mayfly policy list shows what there is";
+    if (error.sys_errno != 0 && is_no_file(path)) return no_file(path, "no regular file");
+    if (error.hint.empty()) error.hint = remedy_for(error.sys_errno);
     return error;
   }
   const Fd& file = *opened;
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) return failed(path, "fstat");
   if (!S_ISREG(status.st_mode)) {
-    return usage_error("read the policy " + shown(path) + ": it is " +
-                           (S_ISDIR(status.st_mode) ? "a directory" : "no regular file"),
-                       "name a file that ends in .toml");
+    return no_file(path, S_ISDIR(status.st_mode) ? "a directory" : "no regular file");
   }
   return PolicyFile{.text = TRY(read_all(path, file)), .identity = {status.st_dev, status.st_ino}};
 }

@@ -117,8 +117,10 @@ class ProfileReader {
       found = found || TRY(document_.get(*map, "architecture", Kind::Text))->text == kArchitecture;
     }
     if (found || !named) return {};
-    return document_.error(root.at, "it is for other architectures: " + std::string(kArchitecture) +
-                                        " is not among them");
+    return document_.error(
+        root.at,
+        "it is for other architectures: " + std::string(kArchitecture) + " is not among them",
+        "add it to them, or leave the list out for any");
   }
 
   Result<void> check_listener(const Node& root) {
@@ -141,7 +143,8 @@ class ProfileReader {
     const Result<std::uint64_t> value = spec::parse_count(node.text, most);
     if (node.kind == Kind::Integer && value) return *value;
     return document_.error(node.at,
-                           "a whole number from 0 to " + std::to_string(most) + " must be here");
+                           "a whole number from 0 to " + std::to_string(most) + " must be here",
+                           "write it without quotes, sign and fraction");
   }
 
   Result<std::uint32_t> action(const Node& name, const Node& table, std::string_view number_key,
@@ -165,7 +168,8 @@ class ProfileReader {
     const Node* name = TRY(text_if(table, name_key));
     if (name != nullptr && !name->text.empty()) {
       if (const auto known = errno_of(name->text)) return *known;
-      return document_.error(name->at, "unknown errno " + shown(name->text));
+      return document_.error(name->at, "unknown errno " + shown(name->text),
+                             "write its name, like EPERM or ENOSYS");
     }
     const Node* value = table.find(number_key);
     if (value == nullptr || is_null(value)) return std::uint32_t{EPERM};
@@ -189,7 +193,8 @@ class ProfileReader {
     if (!applies || excluded || rule.action == rules.otherwise) return {};
     count_ += rule.numbers.size() * std::max<std::size_t>(rule.conditions.size(), 1);
     if (count_ > kMostRules) {
-      return document_.error(table.at, "more than " + std::to_string(kMostRules) + " rules");
+      return document_.error(table.at, "more than " + std::to_string(kMostRules) + " rules",
+                             "leave rules out, or give several calls one rule");
     }
     rules.rules.push_back(std::move(rule));
     return {};
@@ -200,7 +205,9 @@ class ProfileReader {
     if (const Node* one = TRY(text_if(table, "name")); one != nullptr && !one->text.empty()) {
       names.push_back(one);
     }
-    if (names.empty()) return document_.error(table.at, "a rule must have names");
+    if (names.empty())
+      return document_.error(table.at, "a rule must have names",
+                             "write \"names\": [\"…\"] with the calls");
     for (const Node* name : names) {
       if (const auto number = call_number(name->text))
         rule.numbers.push_back(static_cast<int>(*number));

@@ -177,7 +177,13 @@ Result<void> check_groups(const Document& document, const std::vector<Assignment
                               known.error().hint);
       }
       if (!named.emplace(group).second) {
-        return document.error(value.at, "the group " + shown(group) + " is named twice");
+        return document.error(value.at, "the group " + shown(group) + " is named twice",
+                              "leave it out in one of the places");
+      }
+      if (value.setting->item_key() != std::string_view("allow")) continue;
+      const Result<void> allowed = check_allowed(group);
+      if (!allowed) {
+        return document.error(value.at, describe(allowed.error()), allowed.error().hint);
       }
     }
   }

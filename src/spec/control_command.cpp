@@ -53,9 +53,9 @@ class Members : public nlohmann::json_sax<nlohmann::json> {
   std::size_t offset = 0;  // … from which byte on
 
   void read(std::string_view line) {
-    if (std::optional<JsonProblem> unseen = unseen_problem(line)) {
-      broken = std::move(unseen->words);
-      offset = unseen->offset;
+    if (const std::optional<std::size_t> nul = nul_in_json(line)) {
+      broken = kNulInJson.what;
+      offset = *nul;
       return;
     }
     nlohmann::json::sax_parse(line, this);
@@ -102,7 +102,7 @@ class Members : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return true; }
   bool parse_error(std::size_t count, const std::string&,
                    const nlohmann::detail::exception& problem) override {
-    broken = json_problem(problem.what());
+    broken = json_problem(problem.what()).what;
     offset = count == 0 ? 0 : count - 1;
     return false;
   }

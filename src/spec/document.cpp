@@ -13,6 +13,8 @@ std::string named(Node::Kind kind) {
       return "a string";
     case Node::Kind::Integer:
       return "an integer";
+    case Node::Kind::Fraction:
+      return "a number with a fraction";
     case Node::Kind::Boolean:
       return "true or false";
     case Node::Kind::Array:
@@ -35,15 +37,45 @@ const Node* Node::find(std::string_view key) const {
 }
 
 std::string kind_of(const Node& node) {
-  return node.kind == Node::Kind::Other ? node.text : named(node.kind);
+  const bool says_itself = node.kind == Node::Kind::Other || node.kind == Node::Kind::Boolean;
+  return says_itself ? node.text : named(node.kind);
+}
+
+std::string remedy(Node::Kind kind, const Node& is) {
+  using Kind = Node::Kind;
+  // What is long may be anything, and says nothing more in a hint.
+  constexpr std::size_t kMostShownBytes = 40;
+  const bool is_short = !is.text.empty() && is.text.size() <= kMostShownBytes;
+  const bool is_bare =
+      is.kind == Kind::Integer || is.kind == Kind::Fraction || is.kind == Kind::Boolean;
+  const std::string quoted = "\"" + shown(is.text) + "\"";
+  switch (kind) {
+    case Kind::Text:
+      return is_bare && is_short ? "write it in quotes: " + quoted : "write one text, in quotes";
+    case Kind::Array:
+      if (is.kind == Kind::Table) return "write it as a list: [ { … } ]";
+      if (is.kind == Kind::Text && is_short) return "write it as a list: [" + quoted + "]";
+      return "write it as a list, in brackets";
+    case Kind::Table:
+      return "write it as names with their values, in braces";
+    case Kind::Boolean:
+      return "write true or false, without quotes";
+    default:
+      return "write a whole number, without quotes";
+  }
+}
+
+std::string Document::place(Position at) const {
+  std::string place = printable(name);
+  if (at.line != 0) place += ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+  return place;
 }
 
 Error Document::error(Position at, std::string_view reason, std::string hint) const {
   // What a reader says of a text may repeat any part of it.
   constexpr std::size_t kMostReasonBytes = 1000;
-  std::string place = printable(name);
-  if (at.line != 0) place += ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
-  return usage_error("read " + place + ": " + printable(reason, kMostReasonBytes), std::move(hint));
+  return usage_error("read " + place(at) + ": " + printable(reason, kMostReasonBytes),
+                     std::move(hint));
 }
 
 Result<void> Document::only(const Node& table,
@@ -63,7 +95,9 @@ Result<void> Document::only(const Node& table,
 
 Result<const Node*> Document::get(const Node& table, std::string_view key, Node::Kind kind) const {
   const Node* node = TRY(get_if(table, key, kind));
-  if (node == nullptr) return error(table.at, "the key " + std::string(key) + " is missing");
+  if (node == nullptr)
+    return error(table.at, "the key " + std::string(key) + " is missing",
+                 "it must be there: add it, with " + named(kind));
   return node;
 }
 
@@ -71,8 +105,8 @@ Result<const Node*> Document::get_if(const Node& table, std::string_view key,
                                      Node::Kind kind) const {
   const Node* node = table.find(key);
   if (node == nullptr || node->kind == kind) return node;
-  return error(node->at,
-               std::string(key) + " must be " + named(kind) + " and is " + kind_of(*node));
+  return error(node->at, std::string(key) + " must be " + named(kind) + " and is " + kind_of(*node),
+               remedy(kind, *node));
 }
 
 Result<std::vector<const Node*>> Document::items(const Node& table, std::string_view key,
@@ -82,8 +116,10 @@ Result<std::vector<const Node*>> Document::items(const Node& table, std::string_
   if (array == nullptr) return found;
   for (const Node& item : array->items) {
     if (item.kind != kind) {
-      return error(item.at, "in " + std::string(key) + ", each item must be " + named(kind) +
-                                ", and this is " + kind_of(item));
+      return error(item.at,
+                   "in " + std::string(key) + ", each item must be " + named(kind) +
+                       ", and this is " + kind_of(item),
+                   remedy(kind, item));
     }
     found.push_back(&item);
   }

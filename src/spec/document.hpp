@@ -17,6 +17,9 @@ namespace mayfly::spec {
 // More than this is refused unread: no policy of people is as long.
 inline constexpr std::size_t kMostDocumentBytes = 1u << 20;
 
+// What to do about a document that is nested too deeply.
+inline constexpr const char* kFlatter = "nothing here takes so many levels: leave out brackets";
+
 // Both count from 1; the column counts characters.
 struct Position {
   std::size_t line = 0, column = 0;
@@ -25,10 +28,11 @@ struct Position {
 struct Member;
 
 struct Node {
-  enum class Kind { Text, Integer, Boolean, Array, Table, Other };
+  enum class Kind { Text, Integer, Fraction, Boolean, Array, Table, Other };
   Kind kind = Kind::Other;
   Position at = {};
-  // Text as it is; an integer in decimal; true or false; of anything else, what it is ("null").
+  // Text as it is; an integer in decimal; a number with a fraction as it is written; true or false;
+  // of anything else, what it is ("null").
   std::string text = {};
   std::vector<Node> items;      // Array
   std::vector<Member> members;  // Table, in the order of the text; no key is there twice
@@ -43,12 +47,18 @@ struct Member {
   Node value;
 };
 
-// "a string", "an array" …, for messages.
+// "a string", "an array", "true" …, for messages.
 [[nodiscard]] std::string kind_of(const Node& node);
+
+// How a value of this kind is written instead of `is`, for hints.
+[[nodiscard]] std::string remedy(Node::Kind kind, const Node& is);
 
 struct Document {
   std::string name;  // of the file, for messages
   Node root;         // a Table
+
+  // "NAME:LINE:COLUMN", or the name alone.
+  [[nodiscard]] std::string place(Position at) const;
 
   // "read NAME:LINE:COLUMN: reason"
   [[nodiscard]] Error error(Position at, std::string_view reason, std::string hint = {}) const;

@@ -72,8 +72,8 @@ class Builder {
       : document_{.name = std::move(name), .root = {}}, text_(text), places_(text) {}
 
   void read() {
-    if (const std::optional<JsonProblem> unseen = unseen_problem(text_)) {
-      refuse(places_.at(unseen->offset), unseen->words);
+    if (const std::optional<std::size_t> nul = nul_in_json(text_)) {
+      refuse(places_.at(*nul), kNulInJson.what, kNulInJson.remedy);
       return;
     }
     const Cursor begin{.at = text_.data(), .taken = &taken_};
@@ -97,7 +97,7 @@ class Builder {
   // What is too large for an integer comes here, too.
   bool number_float(number_float_t, const string_t& text) {
     if (text.find_first_not_of("-0123456789") == text.npos) return integer(text);
-    return add({.kind = Node::Kind::Other, .at = scalar(), .text = "a number with a fraction"});
+    return add({.kind = Node::Kind::Fraction, .at = scalar(), .text = text});
   }
   bool string(string_t& value) {
     return add({.kind = Node::Kind::Text, .at = quote(), .text = std::move(value)});
@@ -114,7 +114,8 @@ class Builder {
   bool end_object() { return refuse_twins(open_.back().node.members) && close(); }
   template <class Exception>
   bool parse_error(std::size_t offset, const std::string&, const Exception& what) {
-    return refuse(places_.at(offset == 0 ? 0 : offset - 1), json_problem(what.what()));
+    const JsonProblem problem = json_problem(what.what());
+    return refuse(places_.at(offset == 0 ? 0 : offset - 1), problem.what, problem.remedy);
   }
 
  private:
@@ -125,8 +126,8 @@ class Builder {
     Position key_at = {};
   };
 
-  bool refuse(Position at, std::string reason) {
-    if (!error_) error_ = document_.error(at, reason);
+  bool refuse(Position at, const std::string& reason, std::string hint) {
+    if (!error_) error_ = document_.error(at, reason, std::move(hint));
     return false;
   }
 
@@ -137,7 +138,7 @@ class Builder {
   bool open(Node::Kind kind) {
     constexpr std::size_t kMostDepth = 64;
     const Position at = places_.at(taken_ - 1);
-    if (open_.size() == kMostDepth) return refuse(at, "this is nested too deeply");
+    if (open_.size() == kMostDepth) return refuse(at, "this is nested too deeply", kFlatter);
     open_.push_back({.node = {.kind = kind, .at = at}});
     return true;
   }
@@ -150,7 +151,8 @@ class Builder {
 
   bool add(Node node) {
     if (open_.empty()) {
-      if (node.kind != Node::Kind::Table) return refuse(node.at, "it is no object");
+      if (node.kind != Node::Kind::Table)
+        return refuse(node.at, "it is no object", "the whole must be in braces: { \"name\": … }");
       root_ = std::move(node);
       return true;
     }
@@ -174,7 +176,8 @@ class Builder {
         std::adjacent_find(sorted.begin(), sorted.end(),
                            [](const Member* a, const Member* b) { return a->key == b->key; });
     if (twin == sorted.end()) return true;
-    return refuse((*(twin + 1))->at, "the key " + shown((*twin)->key) + " is there twice");
+    return refuse((*(twin + 1))->at, "the key " + shown((*twin)->key) + " is there twice",
+                  "leave one of them out");
   }
 
   // Where the string begins whose closing quote was taken last.

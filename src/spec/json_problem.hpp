@@ -9,16 +9,19 @@
 namespace mayfly::spec {
 
 struct JsonProblem {
-  std::size_t offset = 0;
-  std::string words;
+  const char* what = nullptr;
+  const char* remedy = nullptr;
 };
 
-// What the library would pass over: it takes a NUL byte for the end of the text, and reads nothing
-// behind it. To be asked before each reading.
-[[nodiscard]] std::optional<JsonProblem> unseen_problem(std::string_view text);
+inline constexpr JsonProblem kNulInJson = {"a NUL byte has no place in JSON",
+                                           "in a text it is written \\u0000"};
+
+// Where the library would take the text to be at its end, and read nothing behind it. To be asked
+// before each reading.
+[[nodiscard]] std::optional<std::size_t> nul_in_json(std::string_view text);
 
 // `said`: what nlohmann-json's exception says, which names its own classes and repeats as much of
 // the text as it has read.
-[[nodiscard]] std::string json_problem(std::string_view said);
+[[nodiscard]] JsonProblem json_problem(std::string_view said);
 
 }  // namespace mayfly::spec

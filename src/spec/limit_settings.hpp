@@ -1,7 +1,7 @@
 // The settings that limit what of the machine a sandbox uses. Included once, by setting_table.hpp.
 #pragma once
 
-#include <climits>
+#include <cstdint>
 
 #include "spec/limit_arguments.hpp"
 #include "spec/setters.hpp"
@@ -54,7 +54,7 @@ inline constexpr Setting kLimitSettings[] = {
          "only where a root caller has no pids controller, it is not counted. "
          "The default is 512.",
      .form = Form::Number,
-     .apply = set_count<&Limits::pids, INT_MAX>,
+     .apply = set_count<&Limits::pids, kLeastPids, kMostPids>,
      .text = count_text<&Limits::pids>},
     {.name = "io",
      .argument = "[PATH:]RATES",
@@ -85,7 +85,7 @@ inline constexpr Setting kLimitSettings[] = {
      .help = "most files that can be made (100000)",
      .man = "How many files, directories and links the layer can hold. The default is 100000.",
      .form = Form::Number,
-     .apply = set_count<&Limits::layer_inodes, INT64_MAX>,
+     .apply = set_count<&Limits::layer_inodes, kLeastLayerInodes, INT64_MAX>,
      .text = count_text<&Limits::layer_inodes>},
     {.name = "layer",
      .argument = "auto|memory|disk",

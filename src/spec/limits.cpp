@@ -14,9 +14,6 @@ namespace mayfly::spec {
 namespace {
 
 constexpr std::uint64_t kLeastLayerBytes = 64u << 10;
-constexpr std::uint64_t kLeastLayerInodes = 64;
-constexpr std::uint64_t kLeastPids = 2;             // init and the command
-constexpr std::uint64_t kMostPids = 4u << 20;       // PID_MAX_LIMIT
 constexpr std::uint64_t kLeastMemory = 4u << 20;    // less does not build a sandbox
 constexpr std::uint64_t kLeastCpuThousandths = 10;  // a quota of 1 ms, the kernel's least
 constexpr std::uint64_t kMostCpuThousandths = 1'000'000'000;

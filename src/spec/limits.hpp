@@ -59,6 +59,9 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+inline constexpr std::uint64_t kLeastPids = 2;        // init and the command
+inline constexpr std::uint64_t kMostPids = 4u << 20;  // PID_MAX_LIMIT
+inline constexpr std::uint64_t kLeastLayerInodes = 64;
 inline constexpr std::uint64_t kStockPids = 512;
 inline constexpr std::uint64_t kStockLayerBytes = 512ull << 20;
 

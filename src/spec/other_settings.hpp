@@ -263,8 +263,10 @@ inline constexpr Setting kOtherSettings[] = {
      .argument = "host",
      .group = kUnsafe,
      .help = "keep the caller's user id, root's too",
-     .man = "With `host`, the only choice: the command keeps the caller's own user id on the host, "
-            "even if that is root, instead of one that is nobody's.",
+     .man =
+         "With `host`, the only choice: the command keeps the caller's own user id on the host, "
+         "even if that is root, instead of one that is nobody's. The "
+         "processes of root are then limited only by a pids controller, which `--pids` asks for.",
      .isolation = Isolation::Weakened,
      .apply = set_unsafe_ids,
      .text = unsafe_ids_text},

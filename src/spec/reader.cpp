@@ -46,8 +46,7 @@ class SettingsReader {
       case Form::Text:
         return take(*setting, value, Node::Kind::Text);
       case Form::Number:
-        return take(*setting, value,
-                    value.kind == Node::Kind::Integer ? value.kind : Node::Kind::Text);
+        return take(*setting, value, is_number(*setting, value) ? value.kind : Node::Kind::Text);
       case Form::Switch:
         return take(*setting, value, Node::Kind::Boolean);
       case Form::Item:
@@ -116,15 +115,31 @@ class SettingsReader {
                            "it belongs to one run: give it on the command line or in a spec");
   }
 
+  // A fraction is read as the same text is, where there is no unit.
+  static bool is_number(const Setting& setting, const Node& value) {
+    const std::string_view argument = setting.argument;
+    return value.kind == Node::Kind::Integer ||
+           (value.kind == Node::Kind::Fraction && argument != "DURATION" && argument != "SIZE");
+  }
+
   static std::string form_of(const Setting& setting) {
+    const std::string_view argument = setting.argument != nullptr ? setting.argument : "";
     switch (setting.form) {
       case Form::Number:
-        return "a number, or a string where there is a unit";
+        return argument == "DURATION" ? "a duration" : argument == "SIZE" ? "a size" : "a number";
       case Form::Switch:
         return "true or false";
       default:
         return "a string";
     }
+  }
+
+  static std::string remedy_for(const Setting& setting, const Node& value, Node::Kind kind) {
+    if (setting.form != Form::Number) return remedy(kind, value);
+    const std::string_view argument = setting.argument;
+    if (argument == "DURATION") return "write it as \"10m\", or as a number of seconds";
+    return argument == "SIZE" ? "write it as \"64M\", or as a number of bytes"
+                              : "write a number, without quotes";
   }
 
   Result<void> take(const Setting& setting, const Node& value, Node::Kind kind) {
@@ -135,14 +150,17 @@ class SettingsReader {
     const std::string key =
         setting.form == Form::Item ? setting.item_key() : setting.document_key();
     return document_.error(value.at,
-                           key + " must be " + form_of(setting) + " and is " + kind_of(value));
+                           key + " must be " + form_of(setting) + " and is " + kind_of(value),
+                           remedy_for(setting, value, kind));
   }
 
   Result<void> check_kind(const std::string& key, const Node& value, Node::Kind kind) const {
     if (value.kind == kind) return {};
-    return document_.error(value.at, key + " must be " +
-                                         (kind == Node::Kind::Array ? "an array" : "a table") +
-                                         " and is " + kind_of(value));
+    return document_.error(value.at,
+                           key + " must be " +
+                               (kind == Node::Kind::Array ? "an array" : "a table") + " and is " +
+                               kind_of(value),
+                           remedy(kind, value));
   }
 
   Result<const Setting*> item_of(const std::string& key, const Member& member) const {
@@ -194,12 +212,14 @@ class SettingsReader {
     TRY(check_kind(setting.document_key(), value, Node::Kind::Table));
     for (const Member& member : value.members) {
       if (member.key.find('=') != std::string::npos) {
-        return document_.error(member.at, "the name " + shown(member.key) + " has a '='");
+        return document_.error(member.at, "the name " + shown(member.key) + " has a '='",
+                               "choose a name without it");
       }
       if (member.value.kind != Node::Kind::Text && member.value.kind != Node::Kind::Integer) {
-        return document_.error(
-            member.value.at,
-            shown(member.key) + " must be a string or a number and is " + kind_of(member.value));
+        return document_.error(member.value.at,
+                               shown(member.key) + " must be a string or a whole number and is " +
+                                   kind_of(member.value),
+                               remedy(Node::Kind::Text, member.value));
       }
       assignments_.push_back({.setting = &setting,
                               .value = member.key + "=" + member.value.text,
@@ -231,6 +251,21 @@ Result<void> check(const Draft& draft) {
 
 }  // namespace
 
+std::string origin_of(const std::vector<Origin>& origins, std::string_view key) {
+  std::string place;
+  for (const Origin& origin : origins) {
+    if (key == origin.setting->document_key()) place = origin.place;
+  }
+  return place;
+}
+
+std::string origin_of(const std::vector<Origin>& origins, std::string_view key, std::size_t item) {
+  for (const Origin& origin : origins) {
+    if (key == origin.setting->document_key() && item-- == 0) return origin.place;
+  }
+  return {};
+}
+
 const Setting* find_setting_named(std::string_view name) {
   for (const Setting& setting : kSettings) {
     if (name == setting.name) return &setting;
@@ -249,6 +284,8 @@ Result<void> apply_settings(Draft& draft, const Document& document,
   for (const Assignment& assignment : assignments) {
     const Result<void> applied = assignment.setting->apply(draft, assignment.value);
     if (!applied) return placed(document, assignment, applied.error());
+    draft.origins.push_back(
+        {.setting = assignment.setting, .place = document.place(assignment.at)});
   }
   const Result<void> good = check(draft);
   if (good || !check(before)) return {};

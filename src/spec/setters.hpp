@@ -78,9 +78,9 @@ inline std::string decimal(std::uint64_t value) {
   return std::to_string(value);
 }
 
-template <auto kField, std::uint64_t kMost>
+template <auto kField, std::uint64_t kLeast, std::uint64_t kMost>
 Done set_count(Draft& draft, Text value) {
-  return set(field<kField>(draft.spec), parse_count(value, kMost));
+  return set(field<kField>(draft.spec), parse_count(value, kMost, kLeast));
 }
 template <auto kField>
 Written count_text(const Spec& spec) {

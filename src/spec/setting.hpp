@@ -5,6 +5,7 @@
 // and read by the same function. The rows are constants in read-only memory.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,14 @@ struct PolicySource {
   bool operator==(const PolicySource&) const = default;
 };
 
+struct Setting;
+
+// Where a setting was said that has been applied.
+struct Origin {
+  const Setting* setting = nullptr;
+  std::string place;  // FILE:LINE:COLUMN; empty: on the command line
+};
+
 // A spec that is being put together, with what its next values need to be understood.
 struct Draft {
   std::string working_dir;  // where relative paths start; empty: unknown
@@ -29,6 +38,9 @@ struct Draft {
   // What it is made from, for reports: the policy that was asked for, then what that extends, and
   // so on; empty: the stock policy `default`.
   std::vector<PolicySource> policies;
+  // Of each value that was applied, in order, since the first that a document said: before that,
+  // and where no document is read, nothing is kept.
+  std::vector<Origin> origins;
   // Reads a file that a value names, whole. The spec itself opens nothing.
   Result<std::string> (*read_file)(const std::string& path) = nullptr;
 };
@@ -73,5 +85,11 @@ struct Setting {
   [[nodiscard]] constexpr const char* document_key() const { return key != nullptr ? key : name; }
   [[nodiscard]] constexpr const char* item_key() const { return item != nullptr ? item : name; }
 };
+
+// Where the value that counts of such a setting was said, or, where they are a list of which each
+// makes one item, the item's. Empty: on the command line, or nowhere.
+[[nodiscard]] std::string origin_of(const std::vector<Origin>& origins, std::string_view key);
+[[nodiscard]] std::string origin_of(const std::vector<Origin>& origins, std::string_view key,
+                                    std::size_t item);
 
 }  // namespace mayfly::spec

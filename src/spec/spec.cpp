@@ -76,6 +76,33 @@ bool needs_source(FsKind kind) {
   return kind == FsKind::Ro || kind == FsKind::Rw || kind == FsKind::Cow || kind == FsKind::Device;
 }
 
+bool is_node(FsKind kind) {
+  return kind == FsKind::File || kind == FsKind::Dir || kind == FsKind::Symlink;
+}
+
+// Where the kernel's ban of user namespaces is written to, in the sandbox's own /proc.
+constexpr std::string_view kBanFile = "/proc/sys/user/max_user_namespaces";
+
+// The sandbox has a /proc of its own, which must stay where it is; the host's tells about the host.
+Result<void> check_proc(const FsEntry& entry) {
+  const std::string placed = shown(entry.target) + " (" + std::string(option_of(entry.kind)) + ")";
+  if (needs_source(entry.kind) && entry.kind != FsKind::Device &&
+      is_within(entry.source, "/proc")) {
+    return usage_error(
+        "show " + shown(entry.source) + " inside: it belongs to a file system of the kernel (proc)",
+        "the sandbox has its own /proc; copy what the task is to read with --file");
+  }
+  if (is_node(entry.kind) && is_within(entry.target, "/proc")) {
+    return usage_error("make " + placed + ": /proc is the kernel's, which takes no entries",
+                       "choose a target outside of /proc");
+  }
+  if (!is_within(kBanFile, entry.target)) return {};
+  return usage_error("use " + placed +
+                         " as a target: the sandbox needs its own /proc, to forbid user namespaces "
+                         "inside",
+                     "choose another one; --mask hides single entries of /proc");
+}
+
 // No program gains rights in a sandbox, so a bit that is to give some would be kept by nothing.
 Result<void> check_mode(const FsEntry& entry) {
   const unsigned mode = entry.mode.value_or(0);
@@ -107,6 +134,7 @@ Result<void> check_entry(const FsEntry& entry) {
   if (needs_source(entry.kind) || !entry.source.empty()) {
     TRY(check_path("a path on the host", entry.source));
   }
+  TRY(check_proc(entry));
   if (entry.kind == FsKind::File && !entry.source.empty() && !entry.data.empty()) {
     return refused("a file", entry.target, "it has both a text and a source", "give one of them");
   }
@@ -225,6 +253,13 @@ Result<void> check_labels(const Spec& spec) {
   return {};
 }
 
+Result<void> check_root(const std::string& dir) {
+  TRY(check_path("a root directory", dir));
+  if (!is_within(dir, "/proc")) return {};
+  return refused("a root directory", dir, "it belongs to a file system of the kernel (proc)",
+                 "unpack an image or archive into a directory, and name that");
+}
+
 Result<void> check_command(const Spec& spec) {
   if (spec.argv.empty()) {
     return usage_error("run nothing: no command was given",
@@ -306,9 +341,33 @@ Result<void> check_reports(const Spec& spec) {
 
 }  // namespace
 
+std::string_view option_of(FsKind kind) {
+  switch (kind) {
+    case FsKind::Ro:
+      return "--ro";
+    case FsKind::Rw:
+      return "--rw";
+    case FsKind::Cow:
+      return "--cow";
+    case FsKind::Tmpfs:
+      return "--tmpfs";
+    case FsKind::File:
+      return "--file";
+    case FsKind::Dir:
+      return "--dir";
+    case FsKind::Symlink:
+      return "--symlink";
+    case FsKind::Mask:
+      return "--mask";
+    case FsKind::Device:
+      return "--device";
+  }
+  return "";
+}
+
 Result<void> validate(const Spec& spec) {
   TRY(check_command(spec));
-  if (spec.root == RootKind::Directory) TRY(check_path("a root directory", spec.root_dir));
+  if (spec.root == RootKind::Directory) TRY(check_root(spec.root_dir));
   if (!spec.project_dir.empty()) TRY(check_path("a project directory", spec.project_dir));
   if (spec.fs.size() > kMostFsEntries) {
     return usage_error("lay out " + std::to_string(spec.fs.size()) + " paths inside",

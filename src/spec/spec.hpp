@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,9 @@ enum class FsKind {
   Mask,     // target hidden: an empty read-only directory or an unreadable file
   Device,   // a host device node bound at target (unsafe)
 };
+
+// The option that makes such an entry, as messages name it: "--ro".
+[[nodiscard]] std::string_view option_of(FsKind kind);
 
 // One entry of the sandbox's file system, applied in the order given.
 struct FsEntry {

@@ -12,6 +12,8 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "base/text.hpp"
@@ -24,21 +26,79 @@ Position position(const toml::source_region& region) {
   return {.line = region.begin.line, .column = region.begin.column};
 }
 
+// Behind the last character of a line, or of the whole text where there is none of this number.
+Position end_of_line(std::string_view text, std::size_t number) {
+  const std::vector<std::string_view> lines = split(text, '\n');
+  if (number > lines.size()) return position_of(text, text.size());
+  const std::string_view line = lines[number - 1];
+  return {.line = number, .column = position_of(line, line.size()).column};
+}
+
 // Where an error is. What is missing at the end of a text that ends in a newline is, to the
 // library, behind that.
 Position position(const toml::parse_error& error, std::string_view text) {
   Position at = position(error.source());
-  const std::vector<std::string_view> lines = split(text, '\n');
-  if (at.line > lines.size()) return position_of(text, text.size());
-  const std::string_view line = lines[at.line - 1];
-  at.column = std::min(at.column, position_of(line, line.size()).column);
+  const Position end = end_of_line(text, at.line);
+  if (end.line != at.line) return end;
+  at.column = std::min(at.column, end.column);
   return at;
 }
 
-// What the library says, without the names of its own macros.
-std::string problem(std::string_view said) {
-  if (said.find("TOML_MAX") != said.npos) return "this is nested too deeply";
-  return std::string(said);
+struct Words {
+  std::string_view theirs;
+  const char* ours;  // null: what the library says is clear
+  const char* remedy;
+};
+
+constexpr const char* kText = "a text is in quotes; numbers, true and false are not";
+
+// The first whose words are in what the library says.
+constexpr Words kWords[] = {
+    {"TOML_MAX", "this is nested too deeply", kFlatter},
+    {"cannot redefine", nullptr,
+     "each key and each [table] is there once: leave one out, or join them"},
+    {"unescaped control characters", "a control character in a text must be escaped",
+     "write it as \\n, \\t or \\u0001"},
+    {"unknown escape", nullptr, "write a backslash twice, or the text in single quotes"},
+    {"string: encountered end-of-file", "a text is not closed",
+     "end it with the quotes it begins with"},
+    {"array: encountered end-of-file", "a list is not closed", "end it with ]"},
+    {"inline table: encountered end-of-file", "a table is not closed", "end it with }"},
+    {"inline table: expected key or closing '}', saw '\n'", nullptr,
+     "a table in braces is written on one line"},
+    {"dangling comma", nullptr, "leave out the comma before the brace"},
+    {"could not determine value type", "no value begins so", kText},
+    {"leading zeroes", nullptr, "a number has none; a mode is a text: \"022\""},
+    {"not representable", nullptr, "write a smaller number"},
+    {"integer:", nullptr, "a number with a unit is a text: \"5m\""},
+    {"float", nullptr, "a number with a unit is a text: \"1.5h\""},
+    {"key-value pair: encountered end-of-file", "a value must be here", kText},
+    {"expected a comment or whitespace", nullptr, "begin a new line for each key"},
+    {"table header", nullptr, "a table begins with its name in brackets, as in [syscalls]"},
+    {"boolean", nullptr, "write true or false, in small letters"},
+};
+
+// What the library says, without the names of its own macros, and what to do about it.
+Error problem(const Document& document, std::string_view text, const toml::parse_error& error) {
+  const std::string_view said = error.description();
+  const Position at = position(error, text);
+  const bool at_end_of_line = end_of_line(text, at.line).column <= at.column;
+  if (at_end_of_line && said.find("unescaped control characters") != said.npos) {
+    return document.error(at, "a text is not closed on this line",
+                          "end it with its quote; one of several lines is in three quotes each");
+  }
+  for (const Words& words : kWords) {
+    if (said.find(words.theirs) == said.npos) continue;
+    return document.error(at, words.ours != nullptr ? words.ours : said, words.remedy);
+  }
+  return document.error(at, said, "write key = value, each on its own line, with texts in quotes");
+}
+
+// To TOML a number with a fraction is a double: the shortest text that is read as this one.
+std::string decimal(double value) {
+  char text[512];  // the largest and the smallest have some 330 digits
+  const auto end = std::to_chars(std::begin(text), std::end(text), value, std::chars_format::fixed);
+  return {std::begin(text), end.ptr};
 }
 
 Node node_of(const toml::node& from);
@@ -81,7 +141,8 @@ Node node_of(const toml::node& from) {
       to.text = from.as_boolean()->get() ? "true" : "false";
       break;
     case toml::node_type::floating_point:
-      to.text = "a number with a fraction";
+      to.kind = Node::Kind::Fraction;
+      to.text = decimal(from.as_floating_point()->get());
       break;
     default:
       break;
@@ -138,12 +199,11 @@ std::size_t find_deep_key(std::string_view text) {
 Result<Document> parse_toml(std::string name, std::string_view text) {
   Document document{.name = std::move(name), .root = {}};
   if (const std::size_t deep = find_deep_key(text); deep != std::string_view::npos) {
-    return document.error(position_of(text, deep), "tables are nested too deeply here");
+    return document.error(position_of(text, deep), "tables are nested too deeply here", kFlatter);
   }
   toml::parse_result parsed = toml::parse(text, document.name);
   if (!parsed) {
-    const toml::parse_error& what = parsed.error();
-    return document.error(position(what, text), problem(what.description()));
+    return problem(document, text, parsed.error());
   }
   document.root = node_of(parsed.table());
   document.root.at = {.line = 1, .column = 1};

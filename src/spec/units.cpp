@@ -188,8 +188,9 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   return parse_scaled(kSize, text);
 }
 
-Result<std::uint64_t> parse_count(std::string_view text, std::uint64_t most) {
-  const std::string hint = "a whole number from 0 to " + std::to_string(most);
+Result<std::uint64_t> parse_count(std::string_view text, std::uint64_t most, std::uint64_t least) {
+  const std::string hint =
+      "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
   const auto refuse = [&](std::string why) {
     return unreadable(text, "a number", std::move(why), hint);
   };

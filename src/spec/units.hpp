@@ -18,8 +18,10 @@ namespace mayfly::spec {
 // matter). Refused: signs, an unknown unit, a fraction of a byte, more than 2^63-1.
 [[nodiscard]] Result<std::uint64_t> parse_size(std::string_view text);
 
-// A whole number, with no sign and no unit, at most `most`.
-[[nodiscard]] Result<std::uint64_t> parse_count(std::string_view text, std::uint64_t most);
+// A whole number, with no sign and no unit, at most `most`. That it is at least `least` is only
+// said in hints: why a smaller one is none, validate() says.
+[[nodiscard]] Result<std::uint64_t> parse_count(std::string_view text, std::uint64_t most,
+                                                std::uint64_t least = 0);
 
 // Octal permission bits, "022", "0644"; at most 07777.
 [[nodiscard]] Result<unsigned> parse_mode(std::string_view text);

@@ -67,7 +67,7 @@ std::string to_json(const Record& record) {
 
 Result<Record> parse_record(std::string_view text) {
   if (text.size() > kMostStateBytes) return malformed("it is too large");
-  if (const auto unseen = spec::unseen_problem(text)) return malformed(unseen->words);
+  if (spec::nul_in_json(text)) return malformed(spec::kNulInJson.what);
   try {
     return from_json(nlohmann::json::parse(text));
   } catch (const std::exception& problem) {

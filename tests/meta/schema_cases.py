@@ -56,7 +56,7 @@ EVERY_SETTING = {
 }
 
 GOOD_SPECS = [{}, {"ttl": 5}, {"ttl": "5"}, {"ttl": "0.5s"}, {"layer-size": "64k"},
-              {"layer-size": "1GiB"}, {"pids": "64"}, {"cpus": 2}, {"mounts": []},
+              {"layer-size": "1GiB"}, {"pids": "64"}, {"cpus": 2}, {"cpus": 0.5}, {"mounts": []},
               {"labels": {"n": 7}}, {"linger": False}, {"name": "a"}, {"name": "0" + 63 * "-"},
               {"labels": {"a/b.c_d-e": "", "x" * 64: "y" * 1024}},
               {"labels": {f"n{i}": "" for i in range(100)}}]

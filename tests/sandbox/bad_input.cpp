@@ -65,7 +65,7 @@ TEST_CASE("durations, sizes and numbers that are none: the message shows what wa
            {{"--tmpfs", "/x:size=10x"}, "10x as a size"},
            {{"--tmpfs", "/x:mode=9"}, "9 is not an octal digit"},
            {{"--dir", "/x:-1"}, "-1 as a mode"},
-           {{"--pids", "99999999999999999999"}, "it is more than 2147483647"},
+           {{"--pids", "99999999999999999999"}, "it is more than 4194304"},
            {{"--pids", "0"}, "it is not from 2 to"},
            {{"--layer-size", "1"}, "the least is 64K"},
            {{"--env", "1X=2"}, "use 1X as an environment name"},
@@ -117,6 +117,40 @@ TEST_CASE("paths of the wrong kind are refused by name: directories, files, what
            {{"--ro", ""}, "'' as a path: it is empty"},
        })
     check_refused(wrong);
+}
+
+TEST_CASE("a file that is read is told with the option that names it, and with its own bound") {
+  const TempDir host;
+  const std::string large = host.file("large", std::string(2u << 20, ' ') + "{}");
+  for (const std::string option : {"--seccomp", "--env-file", "--spec"}) {
+    CAPTURE(option);
+    const std::string named = "(" + option + ")";
+    check_refused({{option, "/no/such/file"}, ("open /no/such/file " + named).c_str()});
+    check_refused({{option, host.path()}, ("read " + host.path() + " " + named).c_str()});
+    check_refused({{option, large}, ("more than 1048576 bytes " + named).c_str()});
+    check_refused({{option, "/dev/zero"}, "name a smaller file"});
+  }
+}
+
+TEST_CASE("a value of a policy that only a start finds wrong is told with its place") {
+  const TempDir host;
+  for (const auto& [line, said] : {
+           std::pair{"mounts = [ { mask = '/x' }, { ro = '/no/such' } ]", "(ro at FILE:1:36)"},
+           {"mounts = [ { file = '/x=@/no/such' } ]", "(file at FILE:1:21)"},
+           {"user = 'no-such'", "(user at FILE:1:8)"},
+           {"root = 'no-such'", "(root at FILE:1:8)"},
+           {"seccomp = 'no-such'", "(seccomp at FILE:1:11)"},
+           {"stdin = 'no-such'", "(stdin at FILE:1:9)"},
+       }) {
+    CAPTURE(line);
+    const std::string file = host.file("p.toml", std::string(line) + "\n");
+    const std::string derived = host.file("derived.toml", "extends = './p.toml'\n");
+    std::string wanted = said;
+    wanted.replace(wanted.find("FILE"), 4, file);
+    check_refused({{"--policy", derived}, wanted.c_str()});
+  }
+  const std::string file = host.file("p.toml", "root = 'no-such'\n");
+  check_refused({{"--policy", file, "--root", "/no/such"}, "(--root)"});
 }
 
 TEST_CASE("what the caller may not read is refused by name") {

@@ -193,7 +193,7 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
        "hint: without a unit it is bytes: write 64M for 64 MiB; the default is 512M\n"},
       {{"--pids", ""},
        "mayfly: cannot read '' as a number: it is empty (--pids)\n"
-       "hint: a whole number from 0 to 2147483647\n"},
+       "hint: a whole number from 2 to 4194304\n"},
       {{"--pids", "0"},
        "mayfly: cannot use 0 as a limit of processes: it is not from 2 to 4194304\n"
        "hint: the sandbox's init is one, the command the second; the default is 512; a build with "

@@ -307,6 +307,47 @@ TEST_CASE("what is no policy is refused") {
   place.write("user/twice.toml", "[syscalls]\ndeny = ['ipc']\nallow = ['ipc']\n");
   CHECK(place.complaint("twice") ==
         "cannot read ROOT/user/twice.toml:3:10: the group ipc is named twice");
+  place.write("user/init.toml", "[syscalls]\nallow = ['ipc', 'core_limit']\n");
+  CHECK(place.complaint("init").starts_with(
+      "cannot read ROOT/user/init.toml:2:17: cannot allow the system calls core_limit: "));
+}
+
+TEST_CASE("what is no policy is told with a remedy") {
+  const Place place;
+  const auto hint = [&](const std::string& name) {
+    const Result<policy::Policy> policy = load_policy(place.store(), name);
+    REQUIRE_FALSE(policy);
+    return policy.error().hint;
+  };
+  REQUIRE(::symlink("loop.toml", (place / "user/loop.toml").c_str()) == 0);
+  REQUIRE(::symlink("gone", (place / "user/lost.toml").c_str()) == 0);
+  place.write("user/base.toml", "extends = 5\n");
+  place.write("user/twice.toml", "[syscalls]\ndeny = ['ipc', 'ipc']\n");
+  CHECK(hint("loop") == "its symbolic links go in circles: name the file itself");
+  const std::string missing =
+      "there is nothing of this name, or where its symbolic links lead: check the spelling";
+  CHECK(hint("lost") == missing);
+  CHECK(hint("./nope.toml") == missing);
+  CHECK(hint("base") == "write it in quotes: \"5\"");
+  CHECK(hint("twice") == "leave it out in one of the places");
+  if (::geteuid() != 0) {
+    place.write("user/closed.toml", "pids = 9\n", 0000);
+    CHECK(hint("closed").starts_with("the caller's own rights do not suffice"));
+  }
+}
+
+TEST_CASE("a pipe is no policy, and the reason is told") {
+  const Place place;
+  int ends[2] = {};
+  REQUIRE(::pipe(ends) == 0);
+  const std::string path = "/proc/self/fd/" + std::to_string(ends[0]);
+  const Result<policy::Policy> policy = load_policy(place.store(), path);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  REQUIRE_FALSE(policy);
+  CHECK(describe(policy.error()) == "cannot read the policy " + path + ": it is no regular file");
+  CHECK(policy.error().hint ==
+        "name a file that ends in .toml; what comes from a pipe can be read as --spec");
 }
 
 TEST_CASE("what a policy comes to is told with where it was said") {

@@ -42,7 +42,7 @@ TEST_CASE("each value and key of a document knows its place") {
   REQUIRE(json);
   CHECK(places(json->root) ==
         "1:1{ 1:2a=1:7[ 1:81 1:11-2 1:15true] 2:2b\"\\=2:11{ 2:12ä=2:17x\"y} 2:26c=2:31null "
-        "2:37d=2:41a number with a fraction}");
+        "2:37d=2:411.5}");
 
   const Result<Document> toml =
       parse_document("f", "b = 1\na = ['x', true]\n[t]\nz = 1979-05-27\ny.x = -3\n");
@@ -109,6 +109,72 @@ TEST_CASE("what is no document is refused with its place") {
   CHECK_FALSE(parse_document("f", "a = " + std::string(100'000, '['), Syntax::Toml));
   CHECK(complaint(Syntax::Toml, std::string((1u << 20) + 1, '\n')) ==
         "read f: it is longer than 1 MiB");
+}
+
+TEST_CASE("whatever is no document is told with a remedy, and in words of its own") {
+  const struct {
+    const char* text;
+    const char* message;
+  } cases[] = {
+      {"a = \"x\nb = 1",
+       "read f:1:7: a text is not closed on this line; end it with its quote; one "
+       "of several lines is in three quotes each"},
+      {"a = \"x\x01y\"",
+       "read f:1:7: a control character in a text must be escaped; write it as "
+       "\\n, \\t or \\u0001"},
+      {"a = x",
+       "read f:1:5: no value begins so; a text is in quotes; numbers, true and false are not"},
+      {"{\"a\": 1, \"a\": 2}", "read f:1:10: the key a is there twice; leave one of them out"},
+      {"{\"a\" 1}", "read f:1:6: a ':' must be here; write \"name\": value"},
+  };
+  for (const auto& each : cases) {
+    const Result<Document> document = parse_document("f", each.text);
+    REQUIRE_FALSE(document);
+    CHECK(document.error().action + "; " + document.error().hint == each.message);
+  }
+  for (const std::string text : {"a = 1\na = 2",
+                                 "[t]\n[t]",
+                                 "a = ",
+                                 "a 5",
+                                 "a = 5m",
+                                 "[t",
+                                 "a = [ 1",
+                                 "a = { b = 1",
+                                 "a = 022",
+                                 "a = 'x'y",
+                                 "= 5",
+                                 "a = {\n b = 1 }",
+                                 "a = { b = 1, }",
+                                 "a = tru",
+                                 "a = 99999999999999999999",
+                                 "{",
+                                 "{}x",
+                                 "{\"a\": tru}",
+                                 "{\"a\": \"x",
+                                 "{\"a\": [1",
+                                 "{\"a\": \"\\q\"}",
+                                 "{\"a\": 1,}"}) {
+    CAPTURE(text);
+    const Result<Document> document = parse_document("f", text);
+    REQUIRE_FALSE(document);
+    CHECK_FALSE(document.error().hint.empty());
+  }
+  for (const Syntax syntax : {Syntax::Json, Syntax::Toml}) {
+    const std::string deep = (syntax == Syntax::Json ? "" : "a = ") + std::string(500, '[');
+    CHECK(parse_document("f", deep, syntax).error().hint == kFlatter);
+    CHECK_FALSE(parse_document("f", "", Syntax::Json).error().hint.empty());
+  }
+}
+
+TEST_CASE("a number with a fraction is what is written") {
+  const auto toml = parse_document("f", "a = 0.5\nb = 100000.0\nc = 1e300", Syntax::Toml);
+  REQUIRE(toml);
+  CHECK(toml->root.find("a")->text == "0.5");
+  CHECK(toml->root.find("b")->text == "100000");
+  CHECK(toml->root.find("c")->text.size() == 301);
+  const auto json = parse_document("f", "{\"a\": 0.1000000000000000000001}", Syntax::Json);
+  REQUIRE(json);
+  CHECK(json->root.find("a")->text == "0.1000000000000000000001");
 }
 
 TEST_CASE("what is said of a document can be given a terminal, and its place is there") {

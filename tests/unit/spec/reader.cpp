@@ -73,14 +73,38 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
        "mayfly-policy(5) lists them"},
       {"ro = '/x'", "read f:1:1: unknown key ro; write it mounts = [ { ro = \"…\" } ]"},
       {"label = 'a=b'", "read f:1:1: unknown key label; write it labels = { name = \"value\" }"},
-      {"linger = 'yes'", "read f:1:10: linger must be true or false and is a string; "},
-      {"umask = 22", "read f:1:9: umask must be a string and is an integer; "},
+      {"linger = 'yes'",
+       "read f:1:10: linger must be true or false and is a string; write true or false, "
+       "without quotes"},
+      {"umask = 22",
+       "read f:1:9: umask must be a string and is an integer; write it in quotes: "
+       "\"22\""},
       {"pids = 1.5",
-       "read f:1:8: pids must be a number, or a string where there is a unit and is a number with "
-       "a fraction; "},
+       "read f:1:8: pids: cannot read 1.5 as a number: .5 does not belong to a whole number; a "
+       "whole number from 2 to 4194304"},
+      {"ttl = true",
+       "read f:1:7: ttl must be a duration and is true; write it as \"10m\", or as a number of "
+       "seconds"},
+      {"ttl = 1.5",
+       "read f:1:7: ttl must be a duration and is a number with a fraction; write it as \"10m\", "
+       "or "
+       "as a number of seconds"},
+      {"cpus = 0.5555",
+       "read f:1:8: cpus: cannot read 0.5555 as a number of processors: it has more than three "
+       "decimals; a number with at most three decimals, like 2 or 0.5"},
+      {"mounts = [ { mask = '/x' }, { rw = '/proc' } ]",
+       "read f:1:36: rw: cannot show /proc inside: it belongs to a file system of the kernel "
+       "(proc); the sandbox has its own /proc; copy what the task is to read with --file"},
+      {"mounts = [ { tmpfs = '/proc' } ]",
+       "read f:1:22: tmpfs: cannot use /proc (--tmpfs) as a target: the sandbox needs its own "
+       "/proc, to forbid user namespaces inside; choose another one; --mask hides single entries "
+       "of /proc"},
+      {"root = '/proc/1/root'",
+       "read f:1:8: root: cannot use /proc/1/root as a root directory: it belongs to a file system "
+       "of the kernel (proc); unpack an image or archive into a directory, and name that"},
       {"pids = -1",
-       "read f:1:8: pids: cannot read -1 as a number: a sign is not allowed; a whole number from 0 "
-       "to 2147483647"},
+       "read f:1:8: pids: cannot read -1 as a number: a sign is not allowed; a whole number from 2 "
+       "to 4194304"},
       {"ttl = '5x'",
        "read f:1:7: ttl: cannot read 5x as a duration: x is not a unit; a number with ns, us, ms, "
        "s, m, h or d, like 300ms, 1.5h or 2d; without a unit it is seconds"},
@@ -93,7 +117,9 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
       {"unsafe-ids = \"\\u001b[2J\"",
        "read f:1:14: unsafe-ids: cannot read \\x1b[2J: the only choice is host; write "
        "--unsafe-ids=host"},
-      {"mounts = { ro = '/x' }", "read f:1:10: mounts must be an array and is a table; "},
+      {"mounts = { ro = '/x' }",
+       "read f:1:10: mounts must be an array and is a table; write it as a list: "
+       "[ { … } ]"},
       {"mounts = [ '/x' ]",
        "read f:1:12: each item of mounts must be a table of one key; its order counts: mounts = [ "
        "{ … }, { … } ]"},
@@ -102,18 +128,49 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
        "{ … }, { … } ]"},
       {"mounts = [ { rox = '/x' } ]", "read f:1:14: unknown key rox in mounts; did you mean ro?"},
       {"env = [ { zzzz = '/x' } ]", "read f:1:11: unknown key zzzz in env; one of set, pass, file"},
-      {"mounts = [ { ro = 1 } ]", "read f:1:19: ro must be a string and is an integer; "},
+      {"mounts = [ { ro = 1 } ]",
+       "read f:1:19: ro must be a string and is an integer; write it in quotes: "
+       "\"1\""},
       {"labels = { a = true }",
-       "read f:1:16: a must be a string or a number and is true or false; "},
-      {"labels = { 'a=b' = '1' }", "read f:1:12: the name a=b has a '='; "},
-      {"command = 'true'", "read f:1:11: command must be an array and is a string; "},
-      {"command = ['a', 1]", "read f:1:17: command must be a string and is an integer; "},
+       "read f:1:16: a must be a string or a whole number and is true; write it in quotes: "
+       "\"true\""},
+      {"labels = { 'a=b' = '1' }", "read f:1:12: the name a=b has a '='; choose a name without it"},
+      {"command = 'true'",
+       "read f:1:11: command must be an array and is a string; write it as a list: "
+       "[\"true\"]"},
+      {"command = ['a', 1]",
+       "read f:1:17: command must be a string and is an integer; write it in quotes: "
+       "\"1\""},
   };
   for (const auto& each : cases) {
     const std::string text = each.text;
     CAPTURE(text);
     CHECK(complaint(text) == each.message);
   }
+}
+
+TEST_CASE("processors are a number with a fraction, too") {
+  for (const std::string text : {"cpus = 0.5", "cpus = '0.5'", "{\"cpus\": 0.5}"}) {
+    CAPTURE(text);
+    const Result<Spec> spec = read(text);
+    REQUIRE(spec);
+    CHECK(spec->limits.cpu_thousandths == 500);
+  }
+}
+
+TEST_CASE("a draft knows where each of its values was said") {
+  const Result<Document> document =
+      parse_document("f", "user = 'a'\nmounts = [ { mask = '/x' }, { ro = '/y' } ]\n");
+  REQUIRE(document);
+  const auto assignments = read_settings(*document, DocumentKind::Policy, {});
+  REQUIRE(assignments);
+  Draft draft;
+  REQUIRE(apply_settings(draft, *document, *assignments));
+  CHECK(origin_of(draft.origins, "user") == "f:1:8");
+  CHECK(origin_of(draft.origins, "mounts", 0) == "f:2:21");
+  CHECK(origin_of(draft.origins, "mounts", 1) == "f:2:36");
+  CHECK(origin_of(draft.origins, "mounts", 2).empty());
+  CHECK(origin_of(draft.origins, "root").empty());
 }
 
 TEST_CASE("what belongs to one run has no place in a policy") {
