@@ -134,18 +134,22 @@ TEST_CASE("a file that is read is told with the option that names it, and with i
 
 TEST_CASE("a value of a policy that only a start finds wrong is told with its place") {
   const TempDir host;
-  for (const auto& [line, said] : {
-           std::pair{"mounts = [ { mask = '/x' }, { ro = '/no/such' } ]", "(ro at FILE:1:36)"},
+  struct Line {
+    const char* text;
+    const char* said;
+  };
+  for (const Line& line : {
+           Line{"mounts = [ { mask = '/x' }, { ro = '/no/such' } ]", "(ro at FILE:1:36)"},
            {"mounts = [ { file = '/x=@/no/such' } ]", "(file at FILE:1:21)"},
            {"user = 'no-such'", "(user at FILE:1:8)"},
            {"root = 'no-such'", "(root at FILE:1:8)"},
            {"seccomp = 'no-such'", "(seccomp at FILE:1:11)"},
            {"stdin = 'no-such'", "(stdin at FILE:1:9)"},
        }) {
-    CAPTURE(line);
-    const std::string file = host.file("p.toml", std::string(line) + "\n");
+    CAPTURE(line.text);
+    const std::string file = host.file("p.toml", std::string(line.text) + "\n");
     const std::string derived = host.file("derived.toml", "extends = './p.toml'\n");
-    std::string wanted = said;
+    std::string wanted = line.said;
     wanted.replace(wanted.find("FILE"), 4, file);
     check_refused({{"--policy", derived}, wanted.c_str()});
   }
