@@ -77,7 +77,8 @@ Result<void> check_mount_points(const plan::Plan& plan) {
   const std::span<const plan::MountStep> steps = plan.mounts;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const plan::MountStep* over = plan::mount_over(steps.first(i), steps[i].target);
-    if (steps[i].make_target || over == nullptr || !plan::is_live(*over)) continue;
+    if (steps[i].make_target || steps[i].optional) continue;
+    if (over == nullptr || !plan::is_live(*over)) continue;
     struct stat info {};
     if (::lstat(plan::on_host(*over, steps[i].target).c_str(), &info) == 0 || errno != ENOENT)
       continue;

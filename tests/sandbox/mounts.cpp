@@ -334,3 +334,18 @@ TEST_CASE("a FIFO is no way out of what is shown read-only") {
   CAPTURE(live.err);
   CHECK(has_come());
 }
+
+TEST_CASE("a directory can be named by a descriptor: /proc/self/fd/3") {
+  const TempDir host;
+  host.file("text", "text\n");
+  for (const char* option : {"--ro", "--cow", "--rw"}) {
+    CAPTURE(option);
+    const Finished finished =
+        Command({"/bin/sh", "-c", "exec 3< \"$1\"; shift; exec \"$@\"", "sh", host.path(),
+                 mayfly_path(), "run", "--project", "none", option, "/proc/self/fd/3:/shown", "--",
+                 "cat", "/shown/text"})
+            .run();
+    CAPTURE(finished.err);
+    CHECK(finished.out == "text\n");
+  }
+}

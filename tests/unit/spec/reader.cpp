@@ -99,8 +99,8 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
        "read f:1:22: tmpfs: cannot use /proc (--tmpfs) as a target: the sandbox needs its own "
        "/proc, to forbid user namespaces inside; choose another one; --mask hides single entries "
        "of /proc"},
-      {"root = '/proc/1/root'",
-       "read f:1:8: root: cannot use /proc/1/root as a root directory: it belongs to a file system "
+      {"root = '/proc'",
+       "read f:1:8: root: cannot use /proc as a root directory: it belongs to a file system "
        "of the kernel (proc); unpack an image or archive into a directory, and name that"},
       {"pids = -1",
        "read f:1:8: pids: cannot read -1 as a number: a sign is not allowed; a whole number from 2 "
