@@ -81,13 +81,6 @@ Finding make_layers(int tmpfs) {
   return found();
 }
 
-constexpr std::string_view kSetUserXattr = "setxattr(upper, \"user.probe\")";
-
-long set_user_xattr(int tmpfs) {
-  const std::string path = "/proc/self/fd/" + std::to_string(tmpfs) + "/upper";
-  return sys::raw::setxattr(path.c_str(), "user.probe", "y", 1);
-}
-
 // Holds a user namespace with the probe's maps until it is killed.
 [[noreturn]] void hold_user_namespace(int ready) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -99,12 +92,10 @@ long set_user_xattr(int tmpfs) {
 
 }  // namespace
 
-Finding tmpfs(const HostFacts&) {
-  const Mounted made = tmpfs_mounted();
-  if (!made.finding.works) return made.finding;
-  Finding layers = make_layers(made.fd.get());
-  if (!layers.works) return layers;
-  return found(set_user_xattr(made.fd.get()) == 0 ? "holds user xattrs" : "holds no user xattrs");
+Finding tmpfs(const HostFacts& facts) {
+  Finding xattrs = user_xattrs(facts);
+  if (!xattrs.works && xattrs.error != EOPNOTSUPP) return xattrs;
+  return found(xattrs.works ? "holds user xattrs" : "holds no user xattrs");
 }
 
 Finding user_xattrs(const HostFacts&) {
@@ -112,8 +103,9 @@ Finding user_xattrs(const HostFacts&) {
   if (!made.finding.works) return made.finding;
   Finding layers = make_layers(made.fd.get());
   if (!layers.works) return layers;
-  const long kept = set_user_xattr(made.fd.get());
-  return kept == 0 ? found() : failed(kept, kSetUserXattr);
+  const std::string path = "/proc/self/fd/" + std::to_string(made.fd.get()) + "/upper";
+  const long kept = sys::raw::setxattr(path.c_str(), "user.probe", "y", 1);
+  return kept == 0 ? found() : failed(kept, "setxattr(upper, \"user.probe\")");
 }
 
 // Mounting proves nothing: where the tmpfs cannot hold user xattrs the overlay mounts, and fails

@@ -20,10 +20,6 @@ std::string relative(const std::string& absolute) {
   return absolute.substr(1);
 }
 
-bool is_node(FsKind kind) {
-  return kind == FsKind::File || kind == FsKind::Dir || kind == FsKind::Symlink;
-}
-
 std::string place_of(const FsEntry& entry) {
   return shown(entry.target) + " (" + std::string(spec::option_of(entry.kind)) + ")";
 }

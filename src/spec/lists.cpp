@@ -6,34 +6,10 @@
 namespace mayfly::spec {
 namespace {
 
-const char* item_of(FsKind kind) {
-  switch (kind) {
-    case FsKind::Ro:
-      return "ro";
-    case FsKind::Rw:
-      return "rw";
-    case FsKind::Cow:
-      return "cow";
-    case FsKind::Tmpfs:
-      return "tmpfs";
-    case FsKind::File:
-      return "file";
-    case FsKind::Dir:
-      return "dir";
-    case FsKind::Symlink:
-      return "symlink";
-    case FsKind::Mask:
-      return "mask";
-    case FsKind::Device:
-      return "device";
-  }
-  return "";
-}
-
 std::vector<ListValue> mounts(const Spec& spec) {
   std::vector<ListValue> values;
   for (const FsEntry& entry : spec.fs)
-    values.push_back({.item = item_of(entry.kind), .text = format_entry(entry)});
+    values.push_back({.item = std::string(option_of(entry.kind).substr(2)), .text = format_entry(entry)});
   return values;
 }
 

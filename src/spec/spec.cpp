@@ -76,10 +76,6 @@ bool needs_source(FsKind kind) {
   return kind == FsKind::Ro || kind == FsKind::Rw || kind == FsKind::Cow || kind == FsKind::Device;
 }
 
-bool is_node(FsKind kind) {
-  return kind == FsKind::File || kind == FsKind::Dir || kind == FsKind::Symlink;
-}
-
 // Where the kernel's ban of user namespaces is written to, in the sandbox's own /proc.
 constexpr std::string_view kBanFile = "/proc/sys/user/max_user_namespaces";
 
@@ -340,6 +336,10 @@ Result<void> check_reports(const Spec& spec) {
 }
 
 }  // namespace
+
+bool is_node(FsKind kind) {
+  return kind == FsKind::File || kind == FsKind::Dir || kind == FsKind::Symlink;
+}
 
 std::string_view option_of(FsKind kind) {
   switch (kind) {

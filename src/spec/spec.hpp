@@ -54,6 +54,9 @@ enum class FsKind {
 // The option that makes such an entry, as messages name it: "--ro".
 [[nodiscard]] std::string_view option_of(FsKind kind);
 
+// Made by us inside, from nothing of the host's.
+[[nodiscard]] bool is_node(FsKind kind);
+
 // One entry of the sandbox's file system, applied in the order given.
 struct FsEntry {
   FsKind kind = FsKind::Ro;
