@@ -9,7 +9,8 @@ namespace {
 std::vector<ListValue> mounts(const Spec& spec) {
   std::vector<ListValue> values;
   for (const FsEntry& entry : spec.fs)
-    values.push_back({.item = std::string(option_of(entry.kind).substr(2)), .text = format_entry(entry)});
+    values.push_back(
+        {.item = std::string(option_of(entry.kind).substr(2)), .text = format_entry(entry)});
   return values;
 }
 
