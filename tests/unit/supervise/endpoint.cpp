@@ -75,8 +75,12 @@ TEST_CASE("endpoint: an alarm of the caller's is not lost in what interrupts, no
       }
       return 0;
     });
-    for (int i = 0; i < 20; ++i)
-      static_cast<void>(fill(endpoint));
+    // Each of these reads waits until it is interrupted.
+    char text[16];
+    for (int i = 0; i < 20; ++i) {
+      if (::write(terminal.master.get(), "x", 1) != 1) return std::string("cannot type");
+      static_cast<void>(endpoint.read(text));
+    }
     const int status = caller.wait();
     sleep_ms(50);
     sigset_t mask;
