@@ -20,10 +20,6 @@ std::string relative(const std::string& absolute) {
   return absolute.substr(1);
 }
 
-std::string place_of(const FsEntry& entry) {
-  return shown(entry.target) + " (" + std::string(spec::option_of(entry.kind)) + ")";
-}
-
 // What we make ourselves is never made on the host.
 Result<void> check_live(const FsEntry& entry, const spec::Spec& spec, const Plan& plan) {
   if (!is_node(entry.kind)) return {};

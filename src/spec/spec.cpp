@@ -1,12 +1,13 @@
 #include "spec/spec.hpp"
 
-#include <climits>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
+#include "spec/checks.hpp"
+#include "spec/entries.hpp"
 #include "spec/env_file.hpp"
 #include "spec/units.hpp"
 
@@ -20,17 +21,6 @@ constexpr std::size_t kMostNameBytes = 64;
 constexpr std::size_t kMostLabelBytes = 1024;
 constexpr std::size_t kMostHostnameBytes = 64;    // HOST_NAME_MAX
 constexpr std::uint64_t kMostId = 4'294'967'294;  // the number above it means "no id"
-// Remedies that several messages share.
-constexpr std::string_view kNoNul = "no path, name or value can hold one";
-constexpr std::string_view kShorter = "the kernel takes no longer one: choose a shorter path";
-// A bound for what is planned and mounted one by one, far above any use.
-constexpr std::size_t kMostFsEntries = 1000;
-
-Error refused(std::string_view what, std::string_view value, std::string_view why,
-              std::string hint = {}) {
-  return usage_error("use " + shown(value) + " as " + std::string(what) + ": " + std::string(why),
-                     std::move(hint));
-}
 
 bool only(std::string_view text, std::string_view first, std::string_view second,
           std::string_view third = {}) {
@@ -39,114 +29,6 @@ bool only(std::string_view text, std::string_view first, std::string_view second
     if (!has(first) && !has(second) && !has(third)) return false;
   }
   return true;
-}
-
-bool has_nul(std::string_view text) {
-  return text.find('\0') != std::string_view::npos;
-}
-
-bool has_dot_dot(std::string_view path) {
-  for (std::string_view piece : split(path, '/')) {
-    if (piece == "..") return true;
-  }
-  return false;
-}
-
-// A path that the kernel could take and that means the same wherever it is looked at from.
-Result<void> check_path(std::string_view what, std::string_view path) {
-  if (path.empty()) return refused(what, path, "it is empty", "write it from / on");
-  if (has_nul(path)) return refused(what, path, "it has a NUL byte", std::string(kNoNul));
-  if (path[0] != '/') return refused(what, path, "it is not absolute", "write it from / on");
-  if (has_dot_dot(path)) return refused(what, path, "it has a '..'", "write the path without it");
-  if (path != normal_path(path)) {
-    return refused(what, path, "it is not in its normal form", "write it " + normal_path(path));
-  }
-  if (path.size() >= PATH_MAX) {
-    return refused(what, path, "it is longer than 4095 bytes", std::string(kShorter));
-  }
-  for (std::string_view piece : split(path, '/')) {
-    if (piece.size() > NAME_MAX) {
-      return refused(what, path, "a name in it is longer than 255 bytes", std::string(kShorter));
-    }
-  }
-  return {};
-}
-
-bool needs_source(FsKind kind) {
-  return kind == FsKind::Ro || kind == FsKind::Rw || kind == FsKind::Cow || kind == FsKind::Device;
-}
-
-// Where the kernel's ban of user namespaces is written to, in the sandbox's own /proc.
-constexpr std::string_view kBanFile = "/proc/sys/user/max_user_namespaces";
-
-// The sandbox has a /proc of its own, which must stay where it is; the host's tells about the host.
-Result<void> check_proc(const FsEntry& entry) {
-  const std::string placed = shown(entry.target) + " (" + std::string(option_of(entry.kind)) + ")";
-  // Below it there are links that lead elsewhere: /proc/self/fd/3.
-  if (needs_source(entry.kind) && entry.kind != FsKind::Device && entry.source == "/proc") {
-    return usage_error(
-        "show " + shown(entry.source) + " inside: it belongs to a file system of the kernel (proc)",
-        "the sandbox has its own /proc; copy what the task is to read with --file");
-  }
-  if (is_node(entry.kind) && is_within(entry.target, "/proc")) {
-    return usage_error("make " + placed + ": /proc is the kernel's, which takes no entries",
-                       "choose a target outside of /proc");
-  }
-  if (!is_within(kBanFile, entry.target)) return {};
-  return usage_error("use " + placed +
-                         " as a target: the sandbox needs its own /proc, to forbid user namespaces "
-                         "inside",
-                     "choose another one; --mask hides single entries of /proc");
-}
-
-// No program gains rights in a sandbox, so a bit that is to give some would be kept by nothing.
-Result<void> check_mode(const FsEntry& entry) {
-  const unsigned mode = entry.mode.value_or(0);
-  if (mode > 07777) {
-    return refused("a path inside", entry.target, "its mode is more than 07777",
-                   "octal permission bits, like 644 or 0700");
-  }
-  const bool is_file = entry.kind == FsKind::File;
-  if (!is_file && entry.kind != FsKind::Dir && entry.kind != FsKind::Tmpfs) return {};
-  if ((mode & 06000) != 0) {
-    return refused("a mode", format_mode(mode),
-                   "nothing in a sandbox is setuid or setgid (for " + shown(entry.target) + ")",
-                   "write it " + format_mode(mode & 01777));
-  }
-  if (is_file && (mode & 01000) != 0) {
-    return refused("a mode", format_mode(mode),
-                   "only a directory can be sticky (for " + shown(entry.target) + ")",
-                   "write it " + format_mode(mode & 0777));
-  }
-  return {};
-}
-
-Result<void> check_entry(const FsEntry& entry) {
-  TRY(check_path("a path inside", entry.target));
-  if (entry.target == "/") {
-    return refused("a path inside", entry.target, "it is the root itself",
-                   "--root chooses what the root is");
-  }
-  if (needs_source(entry.kind) || !entry.source.empty()) {
-    TRY(check_path("a path on the host", entry.source));
-  }
-  TRY(check_proc(entry));
-  if (entry.kind == FsKind::File && !entry.source.empty() && !entry.data.empty()) {
-    return refused("a file", entry.target, "it has both a text and a source", "give one of them");
-  }
-  if (entry.kind == FsKind::Symlink) {
-    if (entry.data.empty()) {
-      return refused("a link", entry.target, "it points nowhere", "write it DST=TARGET");
-    }
-    if (has_nul(entry.data)) {
-      return refused("where a link points", entry.data, "it has a NUL byte", std::string(kNoNul));
-    }
-    if (entry.data.size() >= PATH_MAX) {
-      return refused("where a link points", entry.data, "it is longer than 4095 bytes",
-                     std::string(kShorter));
-    }
-  }
-  return check_mode(entry);
 }
 
 Result<void> check_env(const EnvRule& rule) {
@@ -337,46 +219,11 @@ Result<void> check_reports(const Spec& spec) {
 
 }  // namespace
 
-bool is_node(FsKind kind) {
-  return kind == FsKind::File || kind == FsKind::Dir || kind == FsKind::Symlink;
-}
-
-std::string_view option_of(FsKind kind) {
-  switch (kind) {
-    case FsKind::Ro:
-      return "--ro";
-    case FsKind::Rw:
-      return "--rw";
-    case FsKind::Cow:
-      return "--cow";
-    case FsKind::Tmpfs:
-      return "--tmpfs";
-    case FsKind::File:
-      return "--file";
-    case FsKind::Dir:
-      return "--dir";
-    case FsKind::Symlink:
-      return "--symlink";
-    case FsKind::Mask:
-      return "--mask";
-    case FsKind::Device:
-      return "--device";
-  }
-  return "";
-}
-
 Result<void> validate(const Spec& spec) {
   TRY(check_command(spec));
   if (spec.root == RootKind::Directory) TRY(check_root(spec.root_dir));
   if (!spec.project_dir.empty()) TRY(check_path("a project directory", spec.project_dir));
-  if (spec.fs.size() > kMostFsEntries) {
-    return usage_error("lay out " + std::to_string(spec.fs.size()) + " paths inside",
-                       "at most " + std::to_string(kMostFsEntries) +
-                           " of --ro, --rw, --cow, --file and their like: show a directory that "
-                           "holds them");
-  }
-  for (const FsEntry& entry : spec.fs)
-    TRY(check_entry(entry));
+  TRY(check_entries(spec.fs));
   for (const EnvRule& rule : spec.env)
     TRY(check_env(rule));
   TRY(check_user(spec.user));

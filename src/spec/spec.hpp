@@ -68,6 +68,9 @@ struct FsEntry {
   bool operator==(const FsEntry&) const = default;
 };
 
+// An entry as messages name it: "/opt (--ro)".
+[[nodiscard]] std::string place_of(const FsEntry& entry);
+
 enum class EnvKind {
   Set,          // name=value
   PassName,     // name, taken from the caller's environment if it is there

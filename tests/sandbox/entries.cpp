@@ -3,6 +3,10 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "harness/host.hpp"
 #include "harness/sandbox.hpp"
 #include "harness/suite.hpp"
@@ -107,7 +111,8 @@ TEST_CASE("what is in the way is told by name") {
   const Refused cases[] = {
       {{"--ro", dir_at, "--ro", file_at}, {"EISDIR", onto_dir}},
       {{"--ro", file_at, "--ro", dir_at}, {"ENOTDIR", onto_file}},
-      {{"--file", "/x=1", "--tmpfs", "/x"}, {"ENOTDIR", onto_file}},
+      {{"--file", "/x=1", "--tmpfs", "/x"},
+       {"/x (--tmpfs): /x (--file) comes first", "hint: leave"}},
       {{"--ro", dir_at, "--tmpfs", "/x/new"}, {"EROFS", "make " + (host / "tree/new")}},
       {{"--ro", dir_at, "--file", "/x/new=1"}, {"EROFS", "/x, which is read-only"}},
       {{"--file", "/dev/null=hi"}, {"/dev/null", "a device is there already"}},
@@ -119,6 +124,64 @@ TEST_CASE("what is in the way is told by name") {
   };
   for (const Refused& each : cases)
     check_refused(each);
+}
+
+namespace {
+
+Words entry(const std::string& kind, const std::string& target, const TempDir& host) {
+  const Words nodes = {"--dir", "--mask", "--tmpfs"};
+  if (std::find(nodes.begin(), nodes.end(), kind) != nodes.end()) return {kind, target};
+  if (kind == "--file" || kind == "--symlink") return {kind, target + "=text"};
+  return {kind, host / "shown:" + target};
+}
+
+Finished with_entries(Words words, const Words& first, const Words& second) {
+  words.insert(words.begin(), mayfly_path());
+  for (const Words* each : {&first, &second})
+    words.insert(words.end(), each->begin(), each->end());
+  words.emplace_back("true");
+  return Command(words).run();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "entries that are in each other's way are refused before anything starts, and only they") {
+  const TempDir host;
+  host.dir("shown");
+  const char* const kinds[] = {"--file", "--dir",  "--symlink", "--tmpfs",
+                               "--cow",  "--mask", "--ro"};
+  const std::pair<const char*, const char*> places[] = {
+      {"/x", "/x"}, {"/x/below", "/x"}, {"/x", "/x/below"}};
+  int refused = 0;
+  for (const std::string first : kinds) {
+    for (const std::string second : kinds) {
+      for (const auto& [at_first, at_second] : places) {
+        const Words options[] = {entry(first, at_first, host), entry(second, at_second, host)};
+        CAPTURE(joined(options[0]));
+        CAPTURE(joined(options[1]));
+        const Finished ran = with_entries({"run"}, options[0], options[1]);
+        const Finished told = with_entries({"explain", "run"}, options[0], options[1]);
+        // What --ro and --mask leave there is for the host to say; it may take no entry.
+        const bool known = first != "--ro" && first != "--mask" && second != "--ro";
+        if (told.code != 0 || known) {
+          CHECK(told.code == ran.code);
+          CHECK(told.err == ran.err);
+        }
+        refused += told.code != 0 ? 1 : 0;
+      }
+    }
+  }
+  CHECK(refused > 30);
+}
+
+TEST_CASE("entries of a policy that are in each other's way are told with their place") {
+  const TempDir host;
+  const std::string policy =
+      host.file("policy.toml", "mounts = [\n  { file = \"/x=text\" },\n  { dir = \"/x/y\" },\n]\n");
+  check_refused(
+      {{"--policy", policy},
+       {policy + ":3:", "dir: cannot make /x/y (--dir): /x (--file) comes first", "hint: leave"}});
 }
 
 TEST_CASE("the sandbox's own /proc cannot be covered where it is needed, and takes no entries") {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "spec/entries.hpp"
 #include "spec/lists.hpp"
 #include "spec/reader.hpp"
 #include "spec/setting_table.hpp"
@@ -35,8 +36,10 @@ class Random {
           {ProjectMode::Cow, ProjectMode::Rw, ProjectMode::Ro, ProjectMode::None});
       if (spec.project != ProjectMode::None && chance()) spec.project_dir = path();
     }
-    while (chance())
+    while (chance()) {
       spec.fs.push_back(entry());
+      if (!check_entries(spec.fs)) spec.fs.pop_back();  // one is in the other's way
+    }
     while (chance())
       spec.env.push_back(rule());
     spec.chdir = chance() ? path() : "";
