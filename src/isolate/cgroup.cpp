@@ -38,6 +38,18 @@ Error lost_to_another(const std::string& path) {
                .hint = "`mayfly gc` may have taken it for a stale one: start again"};
 }
 
+// The dead in a cgroup keep it busy for some moments after it says that it is empty.
+template <class Remove>
+auto while_busy(const Remove& remove) -> decltype(remove()) {
+  constexpr int kTries = 50;
+  constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 2'000'000};
+  for (int i = 0;; ++i) {
+    auto removed = remove();
+    if (removed || removed.error().sys_errno != EBUSY || i == kTries) return removed;
+    ::nanosleep(&kPause, nullptr);
+  }
+}
+
 // What a killed run of the same name left whose registry entry is gone, too. Locked by us it is
 // nobody's; if somebody is in it, the kernel does not remove it.
 Result<void> remove_stale(const std::string& path) {
@@ -147,14 +159,13 @@ Result<void> add(const Made& made, pid_t pid) {
 }
 
 Result<void> remove(const std::string& path) {
-  constexpr int kTries = 50;
-  constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 2'000'000};
-  for (int i = 0;; ++i) {
-    const Result<void> removed = sys::rmdir(path);
-    if (removed || removed.error().sys_errno == ENOENT) return {};
-    if (removed.error().sys_errno != EBUSY || i == kTries) return removed;
-    ::nanosleep(&kPause, nullptr);
-  }
+  const Result<void> removed = while_busy([&] { return sys::rmdir(path); });
+  if (!removed && removed.error().sys_errno == ENOENT) return {};
+  return removed;
+}
+
+Result<bool> remove_from(const Fd& parent, const std::string& name) {
+  return while_busy([&] { return sys::unlinkat(parent, name.c_str(), sys::Entry::Directory); });
 }
 
 }  // namespace mayfly::isolate::cgroup

@@ -45,4 +45,7 @@ struct Made {
 // Removes the directory. Retries for a moment: the last process may still be on its way out.
 [[nodiscard]] Result<void> remove(const std::string& path);
 
+// The same for one that is known by its parent; false: it was gone already.
+[[nodiscard]] Result<bool> remove_from(const Fd& parent, const std::string& name);
+
 }  // namespace mayfly::isolate::cgroup

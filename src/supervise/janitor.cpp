@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "isolate/cgroup.hpp"
 #include "isolate/cgroup_ground.hpp"
 #include "supervise/cgroup_end.hpp"
 #include "supervise/stale_layers.hpp"
@@ -50,7 +51,7 @@ Result<std::string> end_cgroup(const Fd& cgroup, const std::string& name, Force 
     }
   }
   const Fd parent = TRY(sys::open_directory_at(cgroup.get(), ".."));
-  TRY(sys::unlinkat(parent, name.c_str(), sys::Entry::Directory));
+  TRY(isolate::cgroup::remove_from(parent, name));
   return std::string();
 }
 
@@ -197,7 +198,7 @@ Result<void> collect_orphans(const RuntimeDir& directory, const std::string& par
     if (!orphan || !*orphan) continue;
     Verdict verdict{.what = parent + "/" + name, .fate = Fate::WouldRemove, .why = {}};
     if (request.mode == GcMode::Remove) {
-      const Result<bool> removed = sys::unlinkat(top, name.c_str(), sys::Entry::Directory);
+      const Result<bool> removed = isolate::cgroup::remove_from(top, name);
       verdict.fate = !removed ? Fate::Kept : *removed ? Fate::Removed : Fate::Gone;
       if (!removed) verdict.why = describe(removed.error());
     }
