@@ -5,6 +5,7 @@
 // on as it is, they do not wrap it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,16 +22,25 @@ enum class ErrorKind {
   Internal,         // a bug of ours, or a peer of ours that broke the protocol
 };
 
+// The setting of the request that a failure is about: its key in documents, in static storage.
+struct Subject {
+  const char* key = "";
+  std::optional<std::size_t> item = std::nullopt;  // where its values are a list, which one
+  bool operator==(const Subject&) const = default;
+};
+
 // One failure, in the parts that a message needs.
 //   action  what we were doing, as a phrase after "cannot": "bind /srv/data on /data read-only"
 //   call    the kernel call with its arguments, or empty: mount_setattr("/data", RDONLY)
 //   hint    what the user can do about it, one line, or empty
+//   about   whose place can be told, if the request was read from a document
 struct Error {
   ErrorKind kind = ErrorKind::Internal;
   int sys_errno = 0;  // 0: no errno belongs to this failure
   std::string action;
   std::string call;
   std::string hint;
+  std::optional<Subject> about = std::nullopt;
 
   bool operator==(const Error&) const = default;
 };
@@ -94,6 +104,13 @@ class [[nodiscard]] Result<void> {
  private:
   std::optional<Error> error_;
 };
+
+// The same, and a failure is about that setting unless its cause knew better.
+template <class T>
+[[nodiscard]] Result<T> about(Subject subject, Result<T> result) {
+  if (!result && !result.error().about) result.error().about = subject;
+  return result;
+}
 
 // TRY(expr): the value of a Result, or an early return of its Error.
 #define TRY(expr)                                                        \

@@ -99,7 +99,7 @@ std::string as_json(const Findings& findings) {
 
 int doctor(const Request& request) {
   spec::Spec spec = trial_spec();
-  const Result<host::HostFacts> facts = gather_facts(spec, request.working_dir, {});
+  const Result<host::HostFacts> facts = gather_facts(spec, request.working_dir);
   if (!facts) {
     say(complaint(facts.error()));
     return kFailed;

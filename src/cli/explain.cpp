@@ -93,8 +93,7 @@ Result<std::string> explanation(Request& request) {
   const spec::Spec& spec = request.spec;
   report::Reporter reporter;
   TRY(reporter.take({.status_fd = spec.status_fd, .result_file = spec.result_file}));
-  const host::HostFacts facts =
-      TRY(gather_facts(request.spec, request.working_dir, request.origins));
+  const host::HostFacts facts = TRY(gather_facts(request.spec, request.working_dir));
   plan::Plan plan = TRY(plan::make_plan(spec, facts, caller_environment()));
   TRY(check_mount_points(plan));
   TRY(settle_layer(facts, plan));
@@ -111,9 +110,9 @@ Result<std::string> explanation(Request& request) {
 int explain(const Request& outer) {
   Result<Request> request = read_words(outer);
   if (request && request->help) return print(verb_help(kRunVerb));
-  Result<std::string> text = request ? explanation(*request) : std::move(request).error();
+  Result<std::string> text = request ? explanation(*request) : request.error();
   if (text) return print(*text);
-  say(complaint(text.error()));
+  say(complaint(request ? spec::with_place(*request, text.error()) : text.error()));
   return kFailed;
 }
 

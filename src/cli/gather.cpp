@@ -25,8 +25,6 @@
 namespace mayfly::cli {
 namespace {
 
-using Origins = std::vector<spec::Origin>;
-
 // The kernel's own file systems tell about the host and change it; the sandbox has its own /proc.
 Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFacts& facts) {
   const host::MountPoint* mount = host::mount_of(facts.mounts, fact.real);
@@ -39,14 +37,11 @@ Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFact
                      "the sandbox has its own /proc; copy what the task is to read with --file");
 }
 
-// What went wrong with a value, with where it was said: in a document, or by the option.
-Error told(Error error, std::string_view option, const std::string& place) {
-  if (!place.empty()) {
-    error.action += " (" + std::string(option.substr(2)) + " at " + place + ")";
-  } else if (error.sys_errno != 0) {
-    error.action += " (" + std::string(option) + ")";
-  }
-  return error;
+// What the kernel said of a value tells nothing of the option that it was given to.
+Result<void> told(Subject subject, std::string_view option, Result<void> looked) {
+  if (!looked && looked.error().sys_errno != 0)
+    looked.error().action += " (" + std::string(option) + ")";
+  return about(subject, std::move(looked));
 }
 
 Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
@@ -114,24 +109,13 @@ Result<void> look_at_entry(spec::FsEntry& entry, std::size_t layer_bytes, host::
   return {};
 }
 
-Result<void> look_at_entries(spec::Spec& spec, const Origins& origins, host::HostFacts& facts) {
+Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
   for (std::size_t i = 0; i < spec.fs.size(); ++i) {
     spec::FsEntry& entry = spec.fs[i];
     if (entry.source.empty()) continue;
-    Result<void> looked = look_at_entry(entry, spec::layer_bytes(spec), facts);
-    if (looked) continue;
-    return told(std::move(looked).error(), spec::option_of(entry.kind),
-                spec::origin_of(origins, "mounts", i));
+    TRY(told({.key = "mounts", .item = i}, spec::option_of(entry.kind),
+             look_at_entry(entry, spec::layer_bytes(spec), facts)));
   }
-  return {};
-}
-
-// Whether the sandbox has such a user is for the plan to say, which knows no documents.
-Result<void> look_at_user(const spec::Spec& spec, const std::string& place,
-                          const host::HostFacts& facts) {
-  if (place.empty()) return {};
-  const Result<plan::Ids> ids = plan::choose_ids(spec, facts);
-  if (!ids) return told(ids.error(), "--user", place);
   return {};
 }
 
@@ -188,31 +172,26 @@ Result<void> look_at_cgroups(const spec::Spec& spec, host::HostFacts& facts) {
 
 Result<void> look_at_limits(const spec::Spec& spec, host::HostFacts& facts) {
   TRY(look_at_resources(spec.limits, facts));
-  TRY(look_at_cgroups(spec, facts));
-  for (const spec::IoLimit& limit : spec.limits.io)
-    facts.devices.push_back(TRY(host::disk_of(limit.path)));
+  TRY(about({.key = "cgroup-parent"}, look_at_cgroups(spec, facts)));
+  const std::vector<spec::IoLimit>& io = spec.limits.io;
+  for (std::size_t i = 0; i < io.size(); ++i)
+    facts.devices.push_back(TRY(about({.key = "io", .item = i}, host::disk_of(io[i].path))));
   return {};
 }
 
 }  // namespace
 
-Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& working_dir,
-                                     const Origins& origins) {
+Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& working_dir) {
   TRY(spec::validate(spec));
   host::HostFacts facts = TRY(host::gather(
       spec.unsafe.unsafe_host_ids ? host::EtcCheck::ForHostIds : host::EtcCheck::ForCaller,
       working_dir));
-  const auto with_place = [&](Result<void> looked, std::string_view option) -> Result<void> {
-    if (looked) return looked;
-    return told(std::move(looked).error(), option, spec::origin_of(origins, option.substr(2)));
-  };
-  TRY(with_place(look_at_root(spec, facts), "--root"));
-  TRY(with_place(look_at_project(spec, facts), "--project"));
-  TRY(with_place(look_at_stdin(spec), "--stdin"));
+  TRY(told({.key = "root"}, "--root", look_at_root(spec, facts)));
+  TRY(told({.key = "project"}, "--project", look_at_project(spec, facts)));
+  TRY(told({.key = "stdin"}, "--stdin", look_at_stdin(spec)));
   look_at_terminal(spec, facts);
-  TRY(look_at_entries(spec, origins, facts));
-  TRY(with_place(look_at_profile(spec, facts), "--seccomp"));
-  TRY(look_at_user(spec, spec::origin_of(origins, "user"), facts));
+  TRY(look_at_entries(spec, facts));
+  TRY(told({.key = "seccomp"}, "--seccomp", look_at_profile(spec, facts)));
   TRY(look_at_trees(spec, facts));
   TRY(look_at_limits(spec, facts));
   return facts;

@@ -51,10 +51,12 @@ Outcome explained(const Request& request, Outcome outcome) {
   if (outcome.reason == supervise::Reason::ExecFailed) {
     explain_exec(request.spec, host_view(request), outcome);
   }
+  if (outcome.error) outcome.error = spec::with_place(request, std::move(*outcome.error));
   return outcome;
 }
 
-// Passes on what happens; what it says about a command that is not there knows the host.
+// Passes on what happens; what it says about a command that is not there knows the host, and about
+// a setting the document that it is from.
 class Explainer final : public supervise::Observer {
  public:
   Explainer(const Request& request, supervise::Observer& next) : request_(request), next_(next) {}
@@ -66,8 +68,7 @@ class Explainer final : public supervise::Observer {
   [[nodiscard]] int backlog() const override { return next_.backlog(); }
   void write_backlog() override { next_.write_backlog(); }
   void ended(const Outcome& outcome) override {
-    if (outcome.reason != supervise::Reason::ExecFailed) return next_.ended(outcome);
-    next_.ended(explained(request_, outcome));
+    next_.ended(outcome.error ? explained(request_, outcome) : outcome);
   }
 
  private:
@@ -77,7 +78,7 @@ class Explainer final : public supervise::Observer {
 
 Outcome attempt(const Request& request, supervise::Observer& observer) {
   spec::Spec spec = request.spec;
-  Result<host::HostFacts> facts = gather_facts(spec, request.working_dir, request.origins);
+  Result<host::HostFacts> facts = gather_facts(spec, request.working_dir);
   if (facts) {
     return supervise::run(spec, *facts, caller_environment(), *request.beginning, observer);
   }

@@ -204,8 +204,30 @@ Error memory_too_small(const plan::Plan& plan) {
                .action = "start the task within the memory limit" + limit +
                          ": the kernel killed the sandbox before it",
                .call = {},
-               .hint = "raise --memory"};
+               .hint = "raise --memory",
+               .about = Subject{.key = "memory"}};
 }
+
+namespace {
+
+// The setting that asked for a step, as far as it was asked for.
+std::optional<Subject> subject_of(const plan::Plan& plan, const Message& failed) {
+  switch (failed.step) {
+    case Step::Mount:
+    case Step::Seal:
+      if (failed.index >= plan.mounts.size() || !plan.mounts[failed.index].entry) return {};
+      return Subject{.key = "mounts", .item = *plan.mounts[failed.index].entry};
+    case Step::Layer:
+    case Step::LayerXattr:
+      return Subject{.key = "layer"};
+    case Step::TaskChdir:
+      return Subject{.key = "chdir"};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
 
 Error step_error(const plan::Plan& plan, const Message& failed, isolate::mounts::Upper layer) {
   if (failed.kind == Kind::ExecFailed && failed.error == 0 && failed.value != 0) {
@@ -219,7 +241,8 @@ Error step_error(const plan::Plan& plan, const Message& failed, isolate::mounts:
                .sys_errno = failed.error,
                .action = std::move(words.action),
                .call = std::move(words.call),
-               .hint = std::move(words.hint)};
+               .hint = std::move(words.hint),
+               .about = subject_of(plan, failed)};
 }
 
 }  // namespace mayfly::launch

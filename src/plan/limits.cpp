@@ -307,8 +307,10 @@ Note disk_layer_note(const Plan& plan, const std::string& place) {
 
 Error no_controllers(Controllers missing, const std::string& why, const host::HostFacts& facts) {
   std::string options;
+  std::optional<Subject> about;
   for (const LimitName& name : kNames) {
     if (!missing.has(name.controller)) continue;
+    if (!about) about = Subject{.key = name.what};
     options += (options.empty() ? "" : " and ") + std::string(name.option);
   }
   const host::CgroupFacts& cgroup = facts.cgroup;
@@ -323,7 +325,8 @@ Error no_controllers(Controllers missing, const std::string& why, const host::Ho
                .action = "hold the sandbox to " + options + ": the " + names_of(missing) +
                          " controller is out of reach: " + why,
                .call = {},
-               .hint = remedy + "; or start without the limit: --limits=best-effort"};
+               .hint = remedy + "; or start without the limit: --limits=best-effort",
+               .about = about};
 }
 
 }  // namespace mayfly::plan

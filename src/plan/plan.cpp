@@ -92,7 +92,7 @@ Result<void> choose_filter(const spec::Spec& spec, const host::HostFacts& facts,
                         : (live ? Filter::Live : Filter::Default);
   plan.programs = TRY(policy::programs_for(spec.syscalls, plan.filter));
   add_missed_note(plan);
-  TRY(add_profile(spec, facts, plan));
+  TRY(about({.key = "seccomp"}, add_profile(spec, facts, plan)));
   if (plan.refusals != Refusals::Silent) tell_refusals(plan);
   return {};
 }
@@ -152,7 +152,7 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
                        const std::vector<std::string>& caller_env) {
   TRY(spec::validate(spec));
   Plan plan;
-  plan.ids = TRY(choose_ids(spec, facts));
+  plan.ids = TRY(about({.key = "user"}, choose_ids(spec, facts)));
   plan.hostname = spec.hostname;
   TRY(add_limits(spec, facts, plan));
   add_rights(spec, facts, plan);
@@ -162,7 +162,7 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
   RootView view;
   view.etc_files = TRY(etc_files(facts, plan.ids, spec.hostname));
   if (shows_project(spec)) {
-    const Project project = TRY(choose_project(spec, facts));
+    const Project project = TRY(about({.key = "project"}, choose_project(spec, facts)));
     view.project = project.dir;
     plan.notes.push_back(
         {.what = "project",

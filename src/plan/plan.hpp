@@ -96,6 +96,7 @@ struct MountStep {
   bool target_is_file = false;  // … as an empty file
   // Mask, ReadOnly: nothing to hide there is not a failure. Nodes: nothing that fails is one
   bool optional = false;
+  std::optional<std::size_t> entry = std::nullopt;  // of the spec's fs, which asked for it
   bool operator==(const MountStep&) const = default;
 };
 

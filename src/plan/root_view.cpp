@@ -165,8 +165,11 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   add_devices(plan);
   const std::size_t first_shown = plan.mounts.size();
   TRY(add_project(spec, facts, view.project, !points.empty(), plan));
-  for (const spec::FsEntry& entry : spec.fs) {
-    TRY(add_entry(entry, facts, spec, plan));
+  for (std::size_t i = 0; i < spec.fs.size(); ++i) {
+    const std::size_t first = plan.mounts.size();
+    TRY(about({.key = "mounts", .item = i}, add_entry(spec.fs[i], facts, spec, plan)));
+    for (MountStep& step : std::span(plan.mounts).subspan(first))
+      step.entry = i;
   }
   keep_home(first_shown, plan);
   // A sandbox inside could not mount its own /proc below masks: the kernel shows no more than the

@@ -251,21 +251,6 @@ Result<void> check(const Draft& draft) {
 
 }  // namespace
 
-std::string origin_of(const std::vector<Origin>& origins, std::string_view key) {
-  std::string place;
-  for (const Origin& origin : origins) {
-    if (key == origin.setting->document_key()) place = origin.place;
-  }
-  return place;
-}
-
-std::string origin_of(const std::vector<Origin>& origins, std::string_view key, std::size_t item) {
-  for (const Origin& origin : origins) {
-    if (key == origin.setting->document_key() && item-- == 0) return origin.place;
-  }
-  return {};
-}
-
 const Setting* find_setting_named(std::string_view name) {
   for (const Setting& setting : kSettings) {
     if (name == setting.name) return &setting;

@@ -92,4 +92,7 @@ struct Setting {
 [[nodiscard]] std::string origin_of(const std::vector<Origin>& origins, std::string_view key,
                                     std::size_t item);
 
+// Names the place of the setting that the error is about, if a document said it.
+[[nodiscard]] Error with_place(const Draft& draft, Error error);
+
 }  // namespace mayfly::spec

@@ -23,6 +23,9 @@ using launch::Message;
 // above it by a timer on the boot clock. Short runs never need the timer.
 constexpr std::int64_t kShortWait = 200'000'000;
 
+// Between a command's first refused call and the word that it runs.
+constexpr std::int64_t kStartIsTold = 300'000'000;
+
 // Between passing SIGTSTP on and stopping: time for a handler of the task's own.
 constexpr std::int64_t kStopDelay = 50'000'000;
 
@@ -132,7 +135,7 @@ void Watch::collect_polls() {
   polls_[kSignals] = slot(true, request_.signals, POLLIN);
   polls_[kTimer] = slot(timer_at_ != 0, &timer_, POLLIN);
   polls_[kCgroupEvents] = slot(!cgroup_settled_, &events_, POLLPRI);
-  if (request_.denials != nullptr && !killing) {
+  if (request_.denials != nullptr && !killing && !waits_for_start()) {
     polls_[kDenials] = {.fd = request_.denials->fd(), .events = POLLIN, .revents = 0};
   }
   if (control_open_ && !killing) polls_[kControl] = request_.control->wants();
@@ -147,6 +150,7 @@ std::optional<std::int64_t> Watch::next_deadline() const {
     if (at && (!next || *at < *next)) next = at;
   };
   if (state_ == State::Starting) consider(request_.setup_deadline);
+  if (waits_for_start()) consider(early_denials_at_);
   if (state_ < State::Ending) consider(request_.ttl_deadline);
   if (state_ < State::Ending && request_.layer_meter != nullptr) {
     consider(request_.layer_meter->next_ns());
@@ -194,9 +198,15 @@ Result<void> Watch::wait() {
 }
 
 Result<void> Watch::take_messages() {
-  if (polls_[kSocket].revents == 0) return {};
-  const bool alone = std::all_of(polls_.begin() + 1, polls_.end(),
-                                 [](const pollfd& one) { return one.revents == 0; });
+  const auto is_quiet = [](const pollfd& one) { return one.revents == 0; };
+  // Poll looks at the socket first. What comes there while it looks at the others is not seen, and
+  // yet may be older than what they have.
+  constexpr Slot kEnders[] = {kInit, kCaller, kSignals, kControl};
+  const bool may_have_missed =
+      polls_[kSocket].fd != -1 && std::any_of(std::begin(kEnders), std::end(kEnders),
+                                              [&](Slot slot) { return !is_quiet(polls_[slot]); });
+  if (is_quiet(polls_[kSocket]) && !may_have_missed) return {};
+  const bool alone = std::all_of(polls_.begin() + 1, polls_.end(), is_quiet);
   while (socket_open_ && TRY(take_message())) {
     if (alone) return {};
   }
@@ -263,7 +273,16 @@ Result<void> Watch::check_deadlines() {
   return {};
 }
 
+// A command may be refused a call before init gets to say that it runs: that is told first.
+bool Watch::waits_for_start() const {
+  return state_ == State::Starting && early_denials_at_ && *early_denials_at_ > now_;
+}
+
 Result<void> Watch::take_denials() {
+  if (state_ == State::Starting && !early_denials_at_) {
+    early_denials_at_ = now_ + kStartIsTold;
+    return {};
+  }
   const Denials::Turn turn = TRY(request_.denials->take(polls_[kDenials].revents));
   for (const Denial& denial : turn.told)
     listener_.denied(denial);

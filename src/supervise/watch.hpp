@@ -140,6 +140,7 @@ class Watch {
   Result<void> take_messages();
   Result<bool> take_message();
   Result<void> check_deadlines();
+  [[nodiscard]] bool waits_for_start() const;
   Result<void> take_denials();
   Result<void> take_signals_sent();
   Result<void> take_signal(int signal);
@@ -198,6 +199,7 @@ class Watch {
   bool control_open_ = false;
   std::int64_t active_at_ = 0;  // the last start or command; output is the relay's to know
   std::optional<std::int64_t> cpu_look_at_;
+  std::optional<std::int64_t> early_denials_at_;  // when they are taken without a start
   std::uint32_t resumes_ = 0;  // how often we went on: what was told before is stale
 
   std::int64_t now_ = 0;  // at the last wake-up
