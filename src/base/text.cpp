@@ -106,6 +106,11 @@ bool is_within(std::string_view path, std::string_view base) {
          (path.size() == base.size() || path[base.size()] == '/');
 }
 
+std::string seen_from(std::string_view directory, std::string_view path) {
+  if (directory.size() <= 1 || !is_within(path, directory)) return std::string(path);
+  return path == directory ? "." : std::string(path.substr(directory.size() + 1));
+}
+
 std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key) {
   for (const std::string_view line : split(text, '\n')) {
     if (!key.empty() && !(line.starts_with(key) && line.substr(key.size()).starts_with(' '))) {

@@ -41,6 +41,10 @@ namespace mayfly {
 // True if `path` is `base` or lies below it. Both normal and absolute.
 [[nodiscard]] bool is_within(std::string_view path, std::string_view base);
 
+// `path` as it is named from `directory`, where it lies in that ("." if it is that); else as it is.
+// To open: whoever stands in a directory has that one, whatever its path leads to meanwhile.
+[[nodiscard]] std::string seen_from(std::string_view directory, std::string_view path);
+
 // The number in the line "KEY NUMBER", as the kernel's keyed files have it; of the first line where
 // the key is empty.
 [[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key);

@@ -46,7 +46,7 @@ Result<void> told(Subject subject, std::string_view option, Result<void> looked)
 
 Result<void> look_at_root(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.root != spec::RootKind::Directory) return {};
-  host::SourceFact root = TRY(host::inspect_source(spec.root_dir));
+  host::SourceFact root = TRY(host::inspect_source(spec.root_dir, facts.working_dir));
   if (root.kind != host::SourceFact::Kind::Directory) {
     return Error{.kind = ErrorKind::Usage,
                  .sys_errno = ENOTDIR,
@@ -65,7 +65,7 @@ Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.project_dir.empty() && !live && !read_only) return {};
   const plan::Project project = TRY(plan::choose_project(spec, facts));
   if (project.dir.empty()) return {};
-  host::SourceFact fact = TRY(host::inspect_source(project.dir));
+  host::SourceFact fact = TRY(host::inspect_source(project.dir, facts.working_dir));
   if (fact.kind != host::SourceFact::Kind::Directory) {
     return usage_error("use " + shown(project.dir) + " as the project: it is not a directory",
                        "name the directory that holds it: --project cow:DIR");
@@ -76,9 +76,9 @@ Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
   return {};
 }
 
-Result<void> look_at_stdin(const spec::Spec& spec) {
+Result<void> look_at_stdin(const spec::Spec& spec, const host::HostFacts& facts) {
   if (spec.stdin_kind != spec::StdinKind::File) return {};
-  TRY(host::inspect_source(spec.stdin_file));
+  TRY(host::inspect_source(spec.stdin_file, facts.working_dir));
   return {};
 }
 
@@ -89,11 +89,11 @@ void look_at_terminal(const spec::Spec& spec, host::HostFacts& facts) {
 
 Result<void> look_at_entry(spec::FsEntry& entry, std::size_t layer_bytes, host::HostFacts& facts) {
   if (entry.kind == spec::FsKind::File) {
-    entry.data = TRY(host::read_source(entry.source, layer_bytes));
+    entry.data = TRY(host::read_source(entry.source, facts.working_dir, layer_bytes));
     entry.source.clear();
     return {};
   }
-  host::SourceFact fact = TRY(host::inspect_source(entry.source));
+  host::SourceFact fact = TRY(host::inspect_source(entry.source, facts.working_dir));
   if (entry.kind == spec::FsKind::Device && fact.kind != host::SourceFact::Kind::Device) {
     return usage_error("show " + shown(entry.source) + " as a device: it is none",
                        "--ro and --rw show files and directories");
@@ -188,7 +188,7 @@ Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& workin
       working_dir));
   TRY(told({.key = "root"}, "--root", look_at_root(spec, facts)));
   TRY(told({.key = "project"}, "--project", look_at_project(spec, facts)));
-  TRY(told({.key = "stdin"}, "--stdin", look_at_stdin(spec)));
+  TRY(told({.key = "stdin"}, "--stdin", look_at_stdin(spec, facts)));
   look_at_terminal(spec, facts);
   TRY(look_at_entries(spec, facts));
   TRY(told({.key = "seccomp"}, "--seccomp", look_at_profile(spec, facts)));

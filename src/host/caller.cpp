@@ -79,20 +79,39 @@ std::string physical(const std::string& path) {
   return resolved ? std::move(*resolved) : normal_path(path);
 }
 
-// The nearest directory at or above `from` that holds a `.git` directory or file (a worktree or
-// submodule has a file). The homes and what lies above them are never asked. As with git itself,
-// a `.git` that belongs to somebody else does not count: one planted in a shared directory must not
-// widen what the task sees.
-std::string enclosing_work_tree(const HostFacts& facts) {
+// As with git itself, a `.git` that belongs to somebody else does not count: one planted in a
+// shared directory must not widen what the task sees. Root works in the trees of others, too, whose
+// top is theirs as their `.git` and the working directory are.
+bool is_trusted(const sys::FileInfo& git, const std::string& above, const HostFacts& facts) {
+  if (git.uid == facts.uid || git.uid == 0) return true;
+  if (facts.uid != 0) return false;
+  const auto owner_of = [](const char* path) {
+    struct stat info {};
+    return ::stat(path, &info) == 0 ? info.st_uid : uid_t{0};
+  };
+  return owner_of(above.c_str()) == git.uid && owner_of(".") == git.uid;
+}
+
+// The nearest directory at or above the working directory that holds a `.git` directory or file (a
+// worktree or submodule has a file). The homes and what lies above them are never asked. They are
+// looked for from where the caller is: a path can be made to lead elsewhere meanwhile.
+void find_work_tree(HostFacts& facts) {
+  std::string above = ".";
   for (std::string at = facts.working_dir; at.size() > 1; at.resize(at.rfind('/'))) {
-    if (is_within(facts.home, at) || is_within(facts.env_home, at)) return {};
-    const auto found = sys::lookup(AT_FDCWD, (at + "/.git").c_str());
-    if (!found || !*found) continue;
-    const sys::FileInfo& git = **found;
-    const bool is_git = git.type == sys::FileType::Directory || git.type == sys::FileType::Regular;
-    if (is_git && (git.uid == facts.uid || git.uid == 0 || facts.uid == 0)) return at;
+    if (is_within(facts.home, at) || is_within(facts.env_home, at)) return;
+    const auto found = sys::lookup(AT_FDCWD, (above + "/.git").c_str());
+    if (found && *found) {
+      const sys::FileInfo& git = **found;
+      const bool is_git =
+          git.type == sys::FileType::Directory || git.type == sys::FileType::Regular;
+      if (is_git && is_trusted(git, above, facts)) {
+        facts.tree_inode = above == "." ? facts.working_inode : inode_of(above.c_str());
+        facts.work_tree = at;
+        return;
+      }
+    }
+    above = above == "." ? ".." : above + "/..";
   }
-  return {};
 }
 
 // Root, and not only in a user namespace, which sees there what another user has.
@@ -137,7 +156,7 @@ void read_places(HostFacts& facts) {
   } else if (has_env_home) {
     facts.home = physical(env_home);
   }
-  facts.work_tree = enclosing_work_tree(facts);
+  find_work_tree(facts);
 }
 
 std::string runtime_dir(const HostFacts& facts, const char* xdg_runtime_dir) {

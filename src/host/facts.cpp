@@ -123,6 +123,7 @@ Result<HostFacts> gather(EtcCheck etc, std::optional<std::string> working_dir) {
     if (auto found = sys::getcwd()) working_dir = *std::move(found);
   }
   facts.working_dir = std::move(working_dir).value_or(std::string());
+  if (!facts.working_dir.empty()) facts.working_inode = inode_of(".");
   read_places(facts);
   facts.top = TRY(top_entries());
   const EtcScan scan = etc == EtcCheck::ForHostIds ? EtcScan::Whole : needed_scan(facts);

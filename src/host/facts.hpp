@@ -115,6 +115,8 @@ struct HostFacts {
   std::vector<std::string> etc_private;       // entries of /etc not readable by everyone: "shadow"
   std::string working_dir;                    // of the caller; empty if it is deleted or unreadable
   std::string work_tree;                      // the enclosing git work tree, or empty
+  // What these two are from where the caller is, whatever their paths lead to later.
+  std::optional<Inode> working_inode, tree_inode;
   std::string home;                      // the caller's home by passwd, or by HOME; may be empty
   std::string env_home;                  // HOME, if it names another directory than passwd
   std::uint64_t stack_bytes = 8u << 20;  // RLIMIT_STACK, soft: bounds argv and the environment

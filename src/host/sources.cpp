@@ -88,8 +88,8 @@ const char* path_remedy(int error) {
   }
 }
 
-Result<SourceFact> inspect_source(const std::string& path) {
-  const Fd source(::open(path.c_str(), O_PATH | O_CLOEXEC));
+Result<SourceFact> inspect_source(const std::string& path, const std::string& working_dir) {
+  const Fd source(::open(seen_from(working_dir, path).c_str(), O_PATH | O_CLOEXEC));
   struct stat status = {};
   if (!source || ::fstat(source.get(), &status) != 0) {
     Error error =
@@ -98,7 +98,9 @@ Result<SourceFact> inspect_source(const std::string& path) {
     error.hint = path_remedy(error.sys_errno);
     return error;
   }
-  SourceFact fact{.path = path, .kind = kind_of(status.st_mode)};
+  SourceFact fact{.path = path,
+                  .kind = kind_of(status.st_mode),
+                  .inode = Inode{.device = status.st_dev, .number = status.st_ino}};
   fact.real =
       TRY(sys::readlinkat(AT_FDCWD, ("/proc/self/fd/" + std::to_string(source.get())).c_str()));
   if (fact.kind == SourceFact::Kind::Socket) fact.channels.socket = path;
@@ -111,6 +113,19 @@ const std::string& real_path(const std::vector<SourceFact>& sources, const std::
     if (source.path == path && !source.real.empty()) return source.real;
   }
   return path;
+}
+
+std::optional<Inode> inode_among(const std::vector<SourceFact>& sources, const std::string& path) {
+  for (const SourceFact& source : sources) {
+    if (source.path == path) return source.inode;
+  }
+  return std::nullopt;
+}
+
+std::optional<Inode> inode_of(const char* path) {
+  struct stat status = {};
+  if (::stat(path, &status) != 0) return std::nullopt;
+  return Inode{.device = status.st_dev, .number = status.st_ino};
 }
 
 Channels channels_in(const std::string& directory) {
@@ -131,7 +146,8 @@ Result<void> check_ends(const std::string& path) {
                      "name a file, or use a process substitution: <(COMMAND)");
 }
 
-Result<std::string> read_source(const std::string& path, std::size_t most) {
+Result<std::string> read_source(const std::string& path, const std::string& working_dir,
+                                std::size_t most) {
   const auto failed = [&](const char* call) {
     Error error = sys::errno_error("copy " + shown(path) + " inside",
                                    std::string(call) + "(" + shown(path) + ")");
@@ -140,7 +156,7 @@ Result<std::string> read_source(const std::string& path, std::size_t most) {
     return error;
   };
   TRY(check_ends(path));
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const Fd file(::open(seen_from(working_dir, path).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return failed("open");
   std::string content;
   constexpr std::size_t kChunk = 64 << 10;

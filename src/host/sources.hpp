@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,18 +19,29 @@ struct Channels {
   bool operator==(const Channels&) const = default;
 };
 
+// Which file a path led to. Whoever may rename it could have put another in its place since.
+struct Inode {
+  std::uint64_t device = 0, number = 0;  // st_dev, st_ino
+  bool operator==(const Inode&) const = default;
+};
+
+// What a path leads to now; nullopt: nothing that the caller may see.
+[[nodiscard]] std::optional<Inode> inode_of(const char* path);
+
 struct SourceFact {
   enum class Kind { Directory, File, Device, Socket, Other };
   std::string path;  // as the request names it: absolute and normal
   Kind kind = Kind::Other;
   std::string real = {};   // the same without symbolic links: what mounts are looked up by
   Channels channels = {};  // in a directory; a socket or FIFO is one itself
+  std::optional<Inode> inode = std::nullopt;
   bool operator==(const SourceFact&) const = default;
 };
 
-// Looks at one source; for what is in a directory there is channels_in(). Errors: it does not
-// exist, or the caller may not see it.
-[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path);
+// Looks at one source; for what is in a directory there is channels_in(). What lies in the working
+// directory is looked for from there. Errors: it does not exist, or the caller may not see it.
+[[nodiscard]] Result<SourceFact> inspect_source(const std::string& path,
+                                                const std::string& working_dir);
 
 // What to do about a path of the host that cannot be opened or read, by errno; empty: not known.
 [[nodiscard]] const char* path_remedy(int error);
@@ -36,6 +49,10 @@ struct SourceFact {
 // A path without symbolic links, if it is one of these sources; else as it is.
 [[nodiscard]] const std::string& real_path(const std::vector<SourceFact>& sources,
                                            const std::string& path);
+
+// What it was when it was looked at, if it is one of these sources.
+[[nodiscard]] std::optional<Inode> inode_among(const std::vector<SourceFact>& sources,
+                                               const std::string& path);
 
 // A look, not a proof: at most 4,096 entries of each directory are read (mayfly-run(1) says so).
 [[nodiscard]] Channels channels_in(const std::string& directory);
@@ -45,6 +62,7 @@ struct SourceFact {
 
 // The content of a regular file or pipe that goes into the sandbox as a copy, read whole. Errors:
 // as above, or more than `most` bytes, which is what the layer holds.
-[[nodiscard]] Result<std::string> read_source(const std::string& path, std::size_t most);
+[[nodiscard]] Result<std::string> read_source(const std::string& path,
+                                              const std::string& working_dir, std::size_t most);
 
 }  // namespace mayfly::host

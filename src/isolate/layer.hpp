@@ -18,6 +18,9 @@
 
 namespace mayfly::isolate::layer {
 
+// Where it is while the root is built.
+inline constexpr const char kPlace[] = "/proc";
+
 struct Prepared {
   std::string options;  // the data of mount(2)
   std::string on_disk;  // a directory of the host that is the layer instead; or empty

@@ -13,16 +13,16 @@ std::uint32_t place(const Prepared& prepared) noexcept {
 
 long attach(const Prepared& prepared) noexcept {
   if (prepared.on_disk.empty()) {
-    return raw::mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, prepared.options.c_str());
+    return raw::mount("tmpfs", kPlace, "tmpfs", MS_NOSUID | MS_NODEV, prepared.options.c_str());
   }
-  return raw::mount(prepared.on_disk.c_str(), "/proc", nullptr, MS_BIND, nullptr);
+  return raw::mount(prepared.on_disk.c_str(), kPlace, nullptr, MS_BIND, nullptr);
 }
 
 }  // namespace
 
 Fault enter(const Prepared& prepared, int* directory) noexcept {
   if (const long mounted = attach(prepared); mounted < 0) return fault_of(mounted, place(prepared));
-  if (Fault fault = fault_of(raw::chdir("/proc"))) return fault;
+  if (Fault fault = fault_of(raw::chdir(kPlace))) return fault;
   const long opened = raw::openat(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   *directory = static_cast<int>(opened);
   if (opened < 0 || prepared.on_disk.empty()) return fault_of(opened);

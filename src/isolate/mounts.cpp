@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/text.hpp"
+#include "isolate/layer.hpp"
 #include "sys/kernel.hpp"
 #include "sys/mounts.hpp"
 
@@ -58,7 +62,9 @@ class Preparer {
     out.kind = step.kind;
     out.access = step.access;
     out.target = step.target.c_str();
-    if (is_own_target(step)) out.direct = prepared_.arena.copy(new_root_ + step.target);
+    if (is_own_target(step)) {
+      out.direct = prepared_.arena.copy(names_from(step) + new_root_ + step.target);
+    }
     out.make_target = step.make_target;
     out.target_is_file = step.target_is_file;
     out.optional = step.optional;
@@ -66,12 +72,18 @@ class Preparer {
     out.mode = step.mode;
     if (step.size > 0) out.size = prepared_.arena.copy(std::to_string(step.size));
     if (!step.source.empty()) out.source = step.source.c_str();
+    if (step.inode) {
+      out.is_checked = true;
+      out.inode = {.major = major(step.inode->device),
+                   .minor = minor(step.inode->device),
+                   .number = step.inode->number};
+    }
     use_device_source(step, out);
     add_nodes(step, out);
     if (step.kind == plan::MountKind::Overlay) TRY(add_overlay(step, out));
     if (step.kind == plan::MountKind::Bind && step.id_mapped && range_) {
       // Everything that is mounted below comes along, or what it hides would show.
-      TRY(add_tree(step.source, sys::kOpenTreeClone | sys::kAtRecursive,
+      TRY(add_tree(step.source, step.inode, sys::kOpenTreeClone | sys::kAtRecursive,
                    step.must_be_writable ? Shift::Writable : Shift::Readable));
       hand_over_trees(out);
     }
@@ -90,6 +102,13 @@ class Preparer {
              return is_within("/" + step.target, "/" + other) ||
                     is_within("/" + other, "/" + step.target);
            });
+  }
+
+  // Before the layer's own names: empty where an overlay is mounted from the layer, as most are.
+  std::string names_from(const plan::MountStep& step) const {
+    const bool in_lower = step.kind == plan::MountKind::Overlay && step.inode && !step.detached &&
+                          !(step.id_mapped && range_);
+    return in_lower ? std::string(layer::kPlace) + "/" : std::string();
   }
 
   void use_device_source(const plan::MountStep& step, Mount& out) {
@@ -117,27 +136,31 @@ class Preparer {
 
   Result<void> add_overlay(const plan::MountStep& step, Mount& out) {
     const std::string number = std::to_string(overlays_++);
+    const std::string layer = names_from(step);
     const bool read_only = step.access == plan::Access::ReadOnly;
     if (!read_only) {
-      out.upper = prepared_.arena.copy("u" + number);
-      out.work = prepared_.arena.copy("w" + number);
+      out.upper = prepared_.arena.copy(layer + "u" + number);
+      out.work = prepared_.arena.copy(layer + "w" + number);
       out.is_volatile = upper_ == Upper::OnDisk;
     }
     std::string lowerdir;
     // Without an upper directory the kernel wants two lower ones: an empty one of ours is added.
     if (!step.skeleton.empty() || step.lowers.empty() || (read_only && step.lowers.size() == 1)) {
-      out.own_lower = prepared_.arena.copy("l" + number);
-      lowerdir = "l" + number;
+      lowerdir = layer + "l" + number;
+      out.own_lower = prepared_.arena.copy(lowerdir);
     }
     for (const std::string& lower : step.lowers) {
       if (!lowerdir.empty()) lowerdir += ':';
       const bool shifted = step.id_mapped && range_;
       if (shifted || step.detached) {
         const bool writable = !read_only && step.must_be_writable;
-        lowerdir += TRY(add_tree(lower, sys::kOpenTreeClone,
+        lowerdir += TRY(add_tree(lower, step.inode, sys::kOpenTreeClone,
                                  !shifted   ? Shift::No
                                  : writable ? Shift::Writable
                                             : Shift::Readable));
+      } else if (step.inode) {
+        out.lower_path = prepared_.arena.copy(lower);
+        lowerdir += '.';
       } else {
         lowerdir += escaped(lower);
       }
@@ -153,8 +176,14 @@ class Preparer {
 
   // Opens a detached copy of the tree, for the id mapping or to be free of what is mounted below;
   // returns its place in the layer.
-  Result<std::string> add_tree(const std::string& path, unsigned flags, Shift shift) {
+  Result<std::string> add_tree(const std::string& path, const std::optional<host::Inode>& inode,
+                               unsigned flags, Shift shift) {
     Fd tree = TRY(sys::open_tree(path, flags));
+    struct stat status = {};
+    const bool is_it =
+        !inode || (::fstat(tree.get(), &status) == 0 &&
+                   *inode == host::Inode{.device = status.st_dev, .number = status.st_ino});
+    if (!is_it) return was_replaced(path);
     const std::string point = "m" + std::to_string(prepared_.fds.size());
     if (shift != Shift::No) {
       prepared_.id_mapped.push_back(
@@ -190,6 +219,16 @@ class Preparer {
 };
 
 }  // namespace
+
+Error was_replaced(const std::string& path) {
+  return Error{.kind = ErrorKind::Setup,
+               .sys_errno = ESTALE,
+               .action = "show " + shown(path) + ": another took its place meanwhile",
+               .call = {},
+               .hint =
+                   "whoever may rename it, or a directory above it, did so: start again, or "
+                   "where nobody else may"};
+}
 
 Result<Prepared> prepare(const plan::Plan& plan, Upper upper) {
   Prepared prepared;

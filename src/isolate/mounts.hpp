@@ -33,6 +33,12 @@ struct Node {
   bool sets_mode = false;
 };
 
+// As statx(2) tells it.
+struct Inode {
+  std::uint32_t major = 0, minor = 0;
+  std::uint64_t number = 0;
+};
+
 struct Mount {
   plan::MountKind kind = plan::MountKind::Overlay;
   plan::Access access = plan::Access::ReadWrite;
@@ -59,6 +65,13 @@ struct Mount {
   const int* trees = nullptr;
   const char* const* tree_points = nullptr;
   std::size_t tree_count = 0;
+  // What the source of a bind, or the lower directory at `lower_path`, must be: a path can be made
+  // to lead elsewhere since it was looked at.
+  bool is_checked = false;
+  Inode inode;
+  // Overlay: the directory that its options name ".", in which it is mounted; they, and `direct`,
+  // name the layer by its place.
+  const char* lower_path = nullptr;
 };
 
 // The directory of the layer at which the new root is attached while it is built.
@@ -90,6 +103,9 @@ class Prepared {
 
 // Where the upper directories of overlays are. On a disk nothing of them is ever synced.
 enum class Upper { InMemory, OnDisk };
+
+// What is to be shown is no longer what it was when it was looked at.
+[[nodiscard]] Error was_replaced(const std::string& path);
 
 [[nodiscard]] Result<Prepared> prepare(const plan::Plan& plan, Upper upper = Upper::InMemory);
 

@@ -69,6 +69,7 @@ long bind(const Mount& step, int root, Sources* sources) noexcept {
                                       : raw::open_tree(AT_FDCWD, step.source,
                                                        sys::kOpenTreeClone | sys::kAtRecursive));
   if (!tree) return tree.answer();
+  if (step.is_checked && !is_checked_inode(tree.get(), step.inode)) return -ESTALE;
   const unsigned long attributes =
       sys::kMountAttrNosuid | (step.devices ? sys::kMountAttrNoexec : sys::kMountAttrNodev) |
       (step.access == plan::Access::ReadOnly ? sys::kMountAttrRdonly : 0);

@@ -1,5 +1,6 @@
 #include "isolate/overlay_enter.hpp"
 
+#include "isolate/layer.hpp"
 #include "isolate/nodes_enter.hpp"
 
 namespace mayfly::isolate::mounts {
@@ -7,6 +8,8 @@ namespace mayfly::isolate::mounts {
 namespace raw = sys::raw;
 
 namespace {
+
+constexpr const char kNewRootPlace[] = "/proc/r";
 
 long attach_trees(const Mount& step) noexcept {
   for (std::size_t i = 0; i < step.tree_count; ++i) {
@@ -30,6 +33,14 @@ long make_overlay_dirs(const Mount& step, const TaskIds& task, std::uint32_t ind
   if (!tree) return tree.answer();
   const Fault fault = make_own_nodes(tree.get(), step.nodes, step.node_count, task, index);
   return -fault.error;
+}
+
+// Only what is of the child's own mount namespace can be a lower layer, so that no descriptor that
+// the parent opened can be: the path is opened once more, and what that gives is looked at.
+long enter_lower(const Mount& step) noexcept {
+  const Held lower(raw::openat(AT_FDCWD, step.lower_path, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!lower) return lower.answer();
+  return is_checked_inode(lower.get(), step.inode) ? raw::fchdir(lower.get()) : -ESTALE;
 }
 
 long mount_overlay_at(const char* target, const Mount& step) noexcept {
@@ -58,7 +69,7 @@ long overlay_mount(const Mount& step) noexcept {
 
 // The same by mount(2), which takes longer paths: mounted in the layer and opened there.
 long overlay_by_options(const Mount& step) noexcept {
-  static constexpr const char kPlace[] = "t";
+  static constexpr const char kPlace[] = "/proc/t";
   const long made = raw::mkdirat(AT_FDCWD, kPlace, 0700);
   if (made < 0 && made != -EEXIST) return made;
   if (const long mounted = mount_overlay_at(kPlace, step); mounted < 0) return mounted;
@@ -67,7 +78,7 @@ long overlay_by_options(const Mount& step) noexcept {
 
 // The new root stays open, and hangs in the layer until it is entered.
 long keep_root(int* root) noexcept {
-  const long opened = raw::openat(AT_FDCWD, kNewRoot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const long opened = raw::openat(AT_FDCWD, kNewRootPlace, O_PATH | O_DIRECTORY | O_CLOEXEC);
   *root = static_cast<int>(opened);
   return opened;
 }
@@ -86,6 +97,13 @@ long why_not_on(int mount, int target) noexcept {
 }
 
 }  // namespace
+
+bool is_checked_inode(int fd, const Inode& inode) noexcept {
+  struct statx status = {};
+  return raw::statx(fd, "", AT_EMPTY_PATH, STATX_INO, &status) >= 0 &&
+         status.stx_ino == inode.number && status.stx_dev_major == inode.major &&
+         status.stx_dev_minor == inode.minor;
+}
 
 long attach(int mount, const Mount& step, int root) noexcept {
   const Held target(step.make_target ? open_or_make(root, step.target, step.target_is_file)
@@ -106,25 +124,38 @@ long layer_root(const Mount& step, const TaskIds& task, std::uint32_t index, int
   return bound < 0 ? bound : keep_root(root);
 }
 
-long overlay(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
-  if (const long made = make_overlay_dirs(step, task, index); made < 0) return made;
-  if (const long attached = attach_trees(step); attached < 0) return attached;
+namespace {
+
+// *root as for overlay().
+long mount_prepared(const Mount& step, int* root) noexcept {
   const bool is_root = *root < 0;
-  if (is_root) {
-    if (const long made = raw::mkdirat(AT_FDCWD, kNewRoot, 0700); made < 0) return made;
-  }
   if (step.options != nullptr && (is_root || step.direct != nullptr)) {
-    const long mounted = mount_overlay_at(is_root ? kNewRoot : step.direct, step);
+    const long mounted = mount_overlay_at(is_root ? kNewRootPlace : step.direct, step);
     return mounted < 0 || !is_root ? mounted : keep_root(root);
   }
   const long mount = step.options != nullptr ? overlay_by_options(step) : overlay_mount(step);
   if (mount < 0) return mount;
   if (is_root) {
     *root = static_cast<int>(mount);
-    return raw::move_mount(*root, AT_FDCWD, kNewRoot, 0);
+    return raw::move_mount(*root, AT_FDCWD, kNewRootPlace, 0);
   }
   const Held held(mount);
   return attach(held.get(), step, *root);
+}
+
+}  // namespace
+
+long overlay(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
+  if (const long made = make_overlay_dirs(step, task, index); made < 0) return made;
+  if (const long attached = attach_trees(step); attached < 0) return attached;
+  if (*root < 0) {
+    if (const long made = raw::mkdirat(AT_FDCWD, kNewRoot, 0700); made < 0) return made;
+  }
+  if (step.lower_path == nullptr) return mount_prepared(step, root);
+  if (const long entered = enter_lower(step); entered < 0) return entered;
+  const long mounted = mount_prepared(step, root);
+  const long back = raw::chdir(layer::kPlace);
+  return mounted < 0 ? mounted : back;
 }
 
 }  // namespace mayfly::isolate::mounts

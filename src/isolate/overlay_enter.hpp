@@ -29,6 +29,9 @@ class Held {
 
 // Each answers 0 or more, or -errno.
 
+// Whether an open file is the one that a step is about.
+[[nodiscard]] bool is_checked_inode(int fd, const Inode& inode) noexcept;
+
 // Attaches a mount at the step's target.
 [[nodiscard]] long attach(int mount, const Mount& step, int root) noexcept;
 

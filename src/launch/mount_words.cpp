@@ -188,6 +188,11 @@ Words mount_words(const plan::Plan& plan, std::uint32_t index, const Failure& fa
   const auto [step, over] = find_step(plan, index);
   if (step == nullptr) return {.action = "build the root", .call = {}, .hint = {}};
   const int error = failure.error;
+  if (error == ESTALE && step->inode) {
+    Error replaced =
+        isolate::mounts::was_replaced(step->lowers.empty() ? step->source : step->lowers.front());
+    return {.action = std::move(replaced.action), .call = {}, .hint = std::move(replaced.hint)};
+  }
   const std::string at = shown(inside(step->target));
   std::string place = place_hint(over, step->target, failure);
   switch (step->kind) {

@@ -162,8 +162,8 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
   RootView view;
   view.etc_files = TRY(etc_files(facts, plan.ids, spec.hostname));
   if (shows_project(spec)) {
-    const Project project = TRY(about({.key = "project"}, choose_project(spec, facts)));
-    view.project = project.dir;
+    view.project = TRY(about({.key = "project"}, choose_project(spec, facts)));
+    const Project& project = view.project;
     plan.notes.push_back(
         {.what = "project",
          .enforcement = Enforcement::Enforced,
@@ -176,7 +176,7 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
   plan.terminal = has_terminal(spec, facts);
   plan.env = TRY(task_environment(spec, plan.ids, caller_env,
                                   plan.terminal ? Terminal::Present : Terminal::None));
-  plan.chdir = TRY(start_dir(spec, facts, plan.ids, same_paths(spec, facts, view.project)));
+  plan.chdir = TRY(start_dir(spec, facts, plan.ids, same_paths(spec, facts, view.project.dir)));
   plan.program_paths = program_paths(spec.argv.front(), plan.env, plan.chdir);
   plan.umask = spec.umask;
   plan.linger = spec.linger;

@@ -79,10 +79,11 @@ struct Node {
 
 struct MountStep {
   MountKind kind = MountKind::Overlay;
-  std::string target = {};               // relative to the new root; empty: the root itself
-  std::vector<std::string> lowers = {};  // Overlay: absolute host paths, top first
-  std::vector<Node> skeleton = {};       // Overlay: what a topmost lower of our own holds
-  std::string source = {};               // Bind: absolute host path
+  std::string target = {};                // relative to the new root; empty: the root itself
+  std::vector<std::string> lowers = {};   // Overlay: absolute host paths, top first
+  std::vector<Node> skeleton = {};        // Overlay: what a topmost lower of our own holds
+  std::string source = {};                // Bind: absolute host path
+  std::optional<host::Inode> inode = {};  // what the source, or the only lower, must be
   Access access = Access::ReadWrite;
   bool id_mapped = false;  // Overlay, Bind: shift the host's ids into the sandbox's range
   // Overlay: the lower is a copy of its mount, without the mounts below, that the parent takes

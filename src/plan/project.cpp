@@ -86,7 +86,8 @@ Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& fa
   }
   if (!spec.project_dir.empty()) return named_project(spec, facts);
   if (!facts.work_tree.empty() && why_no_project(facts.work_tree, facts).empty()) {
-    return Project{.dir = facts.work_tree, .why = "the enclosing git work tree"};
+    return Project{
+        .dir = facts.work_tree, .why = "the enclosing git work tree", .inode = facts.tree_inode};
   }
   if (facts.working_dir.empty()) {
     return Project{.dir = {}, .why = "no project: the working directory is gone or unreachable"};
@@ -97,7 +98,8 @@ Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& fa
                    .why = "no project: the working directory is " + shown(facts.working_dir) +
                           " and " + why + "; --project cow:DIR names one"};
   }
-  return Project{.dir = facts.working_dir, .why = "the working directory"};
+  return Project{
+      .dir = facts.working_dir, .why = "the working directory", .inode = facts.working_inode};
 }
 
 Result<std::string> start_dir(const spec::Spec& spec, const host::HostFacts& facts, const Ids& ids,

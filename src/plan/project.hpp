@@ -1,6 +1,7 @@
 // Which directory of the host is the project, and where the task starts (DESIGN 7).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace mayfly::plan {
 struct Project {
   std::string dir;  // normal, absolute, on the host; empty: there is none
   std::string why;  // in words: "the enclosing git work tree", "no project: …"
+  std::optional<host::Inode> inode = std::nullopt;  // of a directory that was not named
   bool operator==(const Project&) const = default;
 };
 

@@ -113,6 +113,7 @@ Result<void> add_directory_root(const std::string& dir, const host::HostFacts& f
                          .target = "",
                          .lowers = {real},
                          .skeleton = root.take(),
+                         .inode = host::inode_among(facts.sources, dir),
                          .id_mapped = plan.ids.range});
   return {};
 }
@@ -148,7 +149,7 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   // Below a directory of the caller's the way may lead through links of its own: it is walked.
   const bool of_caller = spec.root == spec::RootKind::Directory;
   const std::vector<std::string> points =
-      of_caller ? std::vector<std::string>{} : skeleton_points(view.project, facts);
+      of_caller ? std::vector<std::string>{} : skeleton_points(view.project.dir, facts);
   plan.mounts.reserve(20 + spec.fs.size());
   switch (spec.root) {
     case spec::RootKind::Host:

@@ -6,12 +6,13 @@
 
 #include "base/result.hpp"
 #include "plan/plan.hpp"
+#include "plan/project.hpp"
 
 namespace mayfly::plan {
 
 struct RootView {
   std::vector<Node> etc_files;  // the sandbox's own passwd, hosts, …, paths relative to /etc
-  std::string project;          // absolute, normal; empty: none
+  Project project;
 };
 
 // Fills in plan.mounts and plan.seals, and a note for each tree that is not what was asked for.

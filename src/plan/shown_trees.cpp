@@ -47,6 +47,7 @@ bool may_make(const std::string& target, const Plan& plan) {
 struct Shown {
   const std::string& source;  // as the request names it
   const std::string& target;
+  std::optional<host::Inode> inode = std::nullopt;
   Access access = Access::ReadWrite;
   bool id_mapped = false;
   bool in_skeleton = false;  // the target is a directory of the root's skeleton
@@ -58,6 +59,7 @@ Result<void> add_overlay(const host::HostFacts& facts, const Shown& shown_dir, P
     plan.mounts.push_back({.kind = MountKind::Overlay,
                            .target = relative(shown_dir.target),
                            .lowers = {real},
+                           .inode = shown_dir.inode,
                            .access = shown_dir.access,
                            .id_mapped = shown_dir.id_mapped,
                            .must_be_writable = true,
@@ -67,6 +69,7 @@ Result<void> add_overlay(const host::HostFacts& facts, const Shown& shown_dir, P
   }
   const bool added = add_tree({.source = real,
                                .target = relative(shown_dir.target),
+                               .inode = shown_dir.inode,
                                .id_mapped = shown_dir.id_mapped,
                                .must_be_writable = true,
                                .make_target = may_make(relative(shown_dir.target), plan)},
@@ -102,6 +105,7 @@ Result<void> add_bind(const host::HostFacts& facts, const std::string& source, M
   }
   step.kind = MountKind::Bind;
   step.source = host::real_path(facts.sources, source);
+  if (!step.inode && fact != nullptr) step.inode = fact->inode;
   step.make_target = may_make(step.target, plan);
   const std::string danger = danger_of_binding(step.source, facts, allowed);
   if (!danger.empty()) {
@@ -143,8 +147,12 @@ Result<void> add_source(const FsEntry& entry, const host::HostFacts& facts, cons
                          "--file " + shown(entry.target) + "=@" + shown(entry.source) +
                              " puts a copy of a file inside");
     }
-    return add_overlay(
-        facts, {.source = entry.source, .target = entry.target, .id_mapped = plan.ids.range}, plan);
+    return add_overlay(facts,
+                       {.source = entry.source,
+                        .target = entry.target,
+                        .inode = host::inode_among(facts.sources, entry.source),
+                        .id_mapped = plan.ids.range},
+                       plan);
   }
   // Read-only is an overlay, too: sockets and FIFOs in it are dead. A tree with mounts is bound.
   if (read_only && is_dir &&
@@ -152,6 +160,7 @@ Result<void> add_source(const FsEntry& entry, const host::HostFacts& facts, cons
     return add_overlay(facts,
                        {.source = entry.source,
                         .target = entry.target,
+                        .inode = host::inode_among(facts.sources, entry.source),
                         .access = Access::ReadOnly,
                         .id_mapped = plan.ids.range},
                        plan);
@@ -168,8 +177,11 @@ Result<void> add_source(const FsEntry& entry, const host::HostFacts& facts, cons
 }  // namespace
 
 Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
-                         const std::string& project, bool in_skeleton, Plan& plan) {
+                         const Project& chosen, bool in_skeleton, Plan& plan) {
+  const std::string& project = chosen.dir;
   if (project.empty()) return {};
+  const std::optional<host::Inode> inode =
+      chosen.inode ? chosen.inode : host::inode_among(facts.sources, project);
   const bool live = spec.project == spec::ProjectMode::Rw;
   const bool read_only = spec.project == spec::ProjectMode::Ro;
   const bool mounts_below =
@@ -179,6 +191,7 @@ Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
   if (live || (read_only && mounts_below)) {
     return add_bind(facts, project,
                     {.target = relative(project),
+                     .inode = inode,
                      .access = live ? Access::ReadWrite : Access::ReadOnly,
                      .id_mapped = id_mapped,
                      .must_be_writable = live},
@@ -187,6 +200,7 @@ Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
   return add_overlay(facts,
                      {.source = project,
                       .target = project,
+                      .inode = inode,
                       .access = read_only ? Access::ReadOnly : Access::ReadWrite,
                       .id_mapped = id_mapped,
                       .in_skeleton = in_skeleton},
@@ -208,6 +222,7 @@ Result<void> add_entry(const FsEntry& entry, const host::HostFacts& facts, const
       step = {.kind = MountKind::Bind,
               .target = target,
               .source = entry.source,
+              .inode = host::inode_among(facts.sources, entry.source),
               .devices = true,
               .make_target = make_target,
               .target_is_file = true};

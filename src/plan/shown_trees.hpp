@@ -7,13 +7,14 @@
 #include "base/result.hpp"
 #include "host/facts.hpp"
 #include "plan/plan.hpp"
+#include "plan/project.hpp"
 #include "spec/spec.hpp"
 
 namespace mayfly::plan {
 
 // in_skeleton: the project's mount point is a directory of the root's skeleton.
 [[nodiscard]] Result<void> add_project(const spec::Spec& spec, const host::HostFacts& facts,
-                                       const std::string& project, bool in_skeleton, Plan& plan);
+                                       const Project& project, bool in_skeleton, Plan& plan);
 
 [[nodiscard]] Result<void> add_entry(const spec::FsEntry& entry, const host::HostFacts& facts,
                                      const spec::Spec& spec, Plan& plan);

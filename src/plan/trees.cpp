@@ -97,6 +97,7 @@ class Builder {
       step.skeleton = nodes_of(part, at);
     } else {
       step.lowers = {part.path};
+      if (top) step.inode = view_.inode;
       step.id_mapped = view_.id_mapped;
       step.must_be_writable = view_.must_be_writable;
       step.detached = part.mounts_below;

@@ -29,6 +29,7 @@ struct TreeView {
   std::string source = {};     // absolute, without symbolic links
   std::string target = {};     // relative to the new root
   std::vector<Node> own = {};  // what takes the place of the tree's, paths relative to it
+  std::optional<host::Inode> inode = {};  // what the source must be
   bool id_mapped = false;
   bool must_be_writable = false;
   bool make_target = false;

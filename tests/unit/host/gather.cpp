@@ -176,6 +176,30 @@ TEST_CASE("gather finds the working directory and its work tree") {
     REQUIRE(::mkfifo((tree + "/a/.git").c_str(), 0600) == 0);
     CHECK(gathered().work_tree == "");
   }
+  SUBCASE("a .git of somebody else's counts only in their own tree, and for root") {
+    if (::geteuid() != 0) return;  // only root has others' files
+    constexpr uid_t kOther = 4711;
+    const auto give = [&](const std::string& path) {
+      REQUIRE(::lchown(path.c_str(), kOther, kOther) == 0);
+    };
+    std::filesystem::create_directory(tree + "/.git");
+    give(tree + "/.git");
+    CHECK(gathered().work_tree == "");  // planted in a directory of root's
+    give(inner);
+    CHECK(gathered().work_tree == "");
+    give(tree);
+    CHECK(gathered().work_tree == tree);
+    REQUIRE(::lchown(inner.c_str(), 0, 0) == 0);
+    CHECK(gathered().work_tree == "");  // root works in a directory of its own below it
+  }
+  SUBCASE("what it found is known by more than its path") {
+    std::filesystem::create_directory(tree + "/.git");
+    CHECK(gathered().working_inode == host::inode_of(inner.c_str()));
+    CHECK(gathered().tree_inode == host::inode_of(tree.c_str()));
+    std::filesystem::rename(inner, tree + "/moved");
+    std::filesystem::create_directory(inner);
+    CHECK(host::inode_of(".") != host::inode_of(inner.c_str()));
+  }
   SUBCASE("the home directory and what is above it are never a work tree") {
     const char* home = std::getenv("HOME");
     const std::string before = home != nullptr ? home : "";

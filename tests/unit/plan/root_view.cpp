@@ -33,7 +33,7 @@ Plan plan_for(const spec::Spec& spec, const host::HostFacts& facts, const std::s
   plan.ids.home = "/home/me";
   plan.layer_bytes = 1 << 20;
   RootView view;
-  view.project = project;
+  view.project.dir = project;
   view.etc_files = {
       {.kind = Node::Kind::File, .path = "passwd", .data = "me:x:1000:1000::/:/bin/sh\n"},
       {.kind = Node::Kind::File, .path = "resolv.conf"}};
@@ -50,7 +50,7 @@ Error refusal(const spec::Spec& spec, const host::HostFacts& facts, const std::s
   Plan plan;
   plan.ids.home = "/home/me";
   RootView view;
-  view.project = project;
+  view.project.dir = project;
   const Result<void> planned = plan_root(spec, facts, view, plan);
   REQUIRE_FALSE(planned);
   return planned.error();
