@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -57,12 +58,15 @@ std::vector<Process> descendants(pid_t top) {
 }
 
 bool wait_for(const std::vector<pid_t>& tops, const std::string& name, std::size_t count) {
-  for (int tries = 0; tries < 400; ++tries) {
+  // Each look at a thousand of them takes an emulated machine a while itself.
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::minutes(5);
+  for (unsigned pause_us = 50'000; Clock::now() < end; pause_us = 500'000) {
     std::size_t found = 0;
     for (const Process& process : below(tops))
       found += process.name == name;
     if (found >= count) return true;
-    usleep(50'000);
+    usleep(pause_us);
   }
   return false;
 }
