@@ -42,8 +42,10 @@ Kind classify_device(int fd, dev_t device, StdioRules rules) {
   return {"a terminal", rules.unsafe_terminal ? Treatment::Pass : Treatment::Relay};
 }
 
-// A connected UNIX stream leads to its peer and nowhere else. Any other socket is a way into the
-// network of the caller: it could be connected anew, or listen.
+// A network socket could be connected anew, or listen. A UNIX stream leads to its peer alone, but
+// tells of the caller's network interfaces (SIOCGIFCONF), can be bound to a name among its abstract
+// ones and shut down for the caller, and keeps what was sent through it with SCM_RIGHTS: files of
+// the layer, after the end.
 Kind classify_socket(int fd) {
   const auto option = [&](int name) {
     int value = -1;
@@ -57,8 +59,8 @@ Kind classify_socket(int fd) {
   }
   const int type = option(SO_TYPE);
   if (type != SOCK_STREAM) return {"a socket that is no stream", Treatment::Refuse};
-  if (option(SO_DOMAIN) == AF_UNIX) return {"a socket", Treatment::Pass};
-  return {"a network connection", Treatment::Relay};
+  const bool local = option(SO_DOMAIN) == AF_UNIX;
+  return {local ? "a UNIX socket" : "a network connection", Treatment::Relay};
 }
 
 Result<Fd> open_stdin(const spec::Spec& spec) {

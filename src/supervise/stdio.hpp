@@ -3,7 +3,8 @@
 // Threat: a descriptor is a right. A directory or an O_PATH handle leads out of the sandbox, a
 // block device goes below the file system, a terminal takes injected input (TIOCSTI), a regular
 // file has a mode, times and locks that whoever holds it may change (and, but for Landlock, can be
-// reopened with more rights through /proc/self/fd), a network socket can be connected anew.
+// reopened with more rights through /proc/self/fd), a socket can be connected anew, asked about the
+// caller's network, or shut down.
 #pragma once
 
 #include "base/fd.hpp"

@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstring>
+
 #include "harness/sandbox.hpp"
 #include "harness/suite.hpp"
 
@@ -26,6 +29,24 @@ std::string content_after(int number, int flags, const std::string& script) {
   CHECK_FALSE(ended.timed_out);
   CHECK(ended.reason() == "exited");  // the attack ran, and failed
   return read_file(path);
+}
+
+// The text through the socket, and the descriptor with it.
+void send_with(const Fd& socket, std::string text, const Fd& along) {
+  iovec bytes = {.iov_base = text.data(), .iov_len = text.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  const int fd = along.get();
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  REQUIRE(::sendmsg(socket.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
 }
 
 }  // namespace
@@ -98,6 +119,66 @@ TEST_CASE("a network socket is never the task's, and what is on it still arrives
   const Ended refused = listening.end();
   CHECK(refused.code == 125);
   CHECK(contains(refused.err, "a socket that is not connected"));
+}
+
+TEST_CASE("a UNIX socket is never the task's, is not shut down by it, and carries both ways") {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  const Fd ours(ends[0]), theirs(ends[1]);
+  REQUIRE(::write(ours.get(), "hello\n", 6) == 6);
+  REQUIRE(::shutdown(ours.get(), SHUT_WR) == 0);
+  Run attack({}, {"/bin/sh", "-c",
+                  "cat; for i in 0 1 2; do readlink /proc/self/fd/$i | cut -d: -f1; done;"
+                  "echo error >&2"});
+  for (const int number : {0, 1, 2})
+    attack.command.fd(number, theirs.get());
+  CHECK(attack.end().reason() == "exited");
+  // After the end it is still what it was to the caller.
+  REQUIRE(::write(theirs.get(), "after", 5) == 5);
+  std::string received;
+  char buffer[256];
+  while (!contains(received, "after")) {
+    const ssize_t got = ::read(ours.get(), buffer, sizeof buffer);
+    REQUIRE(got > 0);
+    received.append(buffer, static_cast<std::size_t>(got));
+  }
+  CHECK(contains(received, "hello\n"));
+  CHECK(contains(received, "pipe\npipe\npipe\n"));
+  CHECK(contains(received, "error\n"));
+  CHECK_FALSE(contains(received, "socket"));
+}
+
+TEST_CASE("a descriptor that comes along on a UNIX socket reaches nobody") {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  const Fd ours(ends[0]), theirs(ends[1]);
+  Pipe sent = make_pipe();
+  send_with(ours, "text\n", sent.write);
+  sent.write.reset();
+  Run attack({}, {"/bin/sh", "-c", "read line; echo $line; sleep 20"});
+  attack.command.fd(0, theirs.get());
+  Process process = attack.command.start();
+  process.await_output("text");
+  // While the task runs: neither it nor its supervisor holds the pipe.
+  char nothing = 0;
+  CHECK(::read(sent.read.get(), &nothing, 1) == 0);
+  process.send(SIGTERM);
+  CHECK(attack.end(std::move(process)).reason() == "cancelled");
+}
+
+TEST_CASE("UNIX sockets of datagrams and records are refused before the start, with a remedy") {
+  for (const int type : {SOCK_DGRAM, SOCK_SEQPACKET}) {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) == 0);
+    const Fd ours(ends[0]), theirs(ends[1]);
+    Run attack({}, {"/bin/sh", "-c", "echo started"});
+    attack.command.fd(0, theirs.get());
+    const Ended ended = attack.end();
+    CHECK(ended.code == 125);
+    CHECK(ended.out.empty());
+    CHECK(contains(ended.err, "it is a socket that is no stream"));
+    CHECK(contains(ended.err, "hint: give it a pipe or a file"));
+  }
 }
 
 TEST_CASE("a directory on a standard descriptor is refused before the start") {

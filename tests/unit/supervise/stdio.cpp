@@ -69,11 +69,14 @@ TEST_CASE("stdio: what is passed, relayed, refused") {
   int sockets[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
   const Fd one(sockets[0]), other(sockets[1]);
-  check(one, "a socket", Treatment::Pass);
-  check(other, "a socket", Treatment::Pass);
+  check(one, "a UNIX socket", Treatment::Relay);
+  check(other, "a UNIX socket", Treatment::Relay);
   REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets) == 0);
   const Fd datagrams(sockets[0]), their_peer(sockets[1]);
   check(datagrams, "a socket that is no stream", Treatment::Refuse);
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) == 0);
+  const Fd records(sockets[0]), their_reader(sockets[1]);
+  check(records, "a socket that is no stream", Treatment::Refuse);
   check(Fd(::socket(AF_INET, SOCK_STREAM, 0)), "a socket that is not connected", Treatment::Refuse);
   check(open_path("/dev/null", O_RDWR), "/dev/null", Treatment::Pass);
   check(open_path("/dev/zero", O_RDONLY), "a character device", Treatment::Relay);
