@@ -148,7 +148,7 @@ Moved Endpoint::judge(long answer, int number) const {
 }
 
 Moved Endpoint::read(std::span<char> into) {
-  if (kind_ == Kind::Blocking && !ready(POLLIN)) return {};
+  if (kind_ == Kind::Blocking && !ready(POLLIN) && !is_silent_at_end()) return {};
   std::optional<Interrupter> interrupter;
   if (kind_ == Kind::Blocking) interrupter.emplace();
   const ssize_t got = kind_ == Kind::Socket ? ::recv(fd_, into.data(), into.size(), MSG_DONTWAIT)
@@ -168,6 +168,13 @@ Moved Endpoint::write(std::span<const char> from) {
                           ? ::send(fd_, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
                           : ::write(fd_, from.data(), from.size());
   return judge(put, errno);
+}
+
+bool Endpoint::is_silent_at_end() const {
+  struct stat info {};
+  if (kind_ != Kind::Blocking || ::fstat(fd_, &info) != 0 || !S_ISFIFO(info.st_mode)) return false;
+  const int flags = ::fcntl(fd_, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) != 0;
 }
 
 std::size_t Endpoint::readable() const {

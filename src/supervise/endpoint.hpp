@@ -50,6 +50,9 @@ class Endpoint {
 
   [[nodiscard]] Moved read(std::span<char> into);
   [[nodiscard]] Moved write(std::span<const char> from);
+  // A FIFO that is opened as non-blocking: one without a writer since is at its end, which a read
+  // tells and poll does not.
+  [[nodiscard]] bool is_silent_at_end() const;
   // Bytes that a read would give now; 0 where that cannot be told.
   [[nodiscard]] std::size_t readable() const;
 

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 32 << 10;
 constexpr std::int64_t kPauseNs = 200'000'000;
 constexpr std::int64_t kRetryNs = 20'000'000;
+constexpr std::int64_t kAtOnce = 1;  // a pause that is over: the source is read without poll
 constexpr short kGone = POLLERR | POLLHUP | POLLNVAL;
 
 bool is_same_terminal(int a, int b) {
@@ -38,6 +39,7 @@ void Relay::add_input(Endpoint source, Endpoint pipe, std::string name) {
   stream.source = std::move(source);
   stream.sink = std::move(pipe);
   stream.name = std::move(name);
+  if (stream.source.is_silent_at_end()) stream.pause_until = kAtOnce;
 }
 
 void Relay::add_output(Endpoint pipe, Endpoint sink, std::string name) {
@@ -189,7 +191,12 @@ void Relay::drain(Stream& stream, std::int64_t now_ns) {
       if (is_output) last_output_ns_ = now_ns;
       if (stream.minded) in_line_ = stream.last != '\n';
       if (listener != nullptr) listener->after_output(stream.last);
-      if (stream.ending && !stream.waiting()) stream.finish();
+      if (stream.waiting()) break;
+      if (stream.ending) {
+        stream.finish();
+      } else if (stream.source.is_silent_at_end()) {
+        stream.pause_until = kAtOnce;
+      }
       break;
     case Moved::Status::Later:
       break;

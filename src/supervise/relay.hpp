@@ -32,7 +32,9 @@ class OutputListener {
 
 class Relay {
  public:
-  // From the caller to the task. The pipe closes once the source ended and all was delivered.
+  // From the caller to the task. The pipe closes once the source ended and all was delivered. A
+  // FIFO that is opened as non-blocking is read unasked: poll does not tell that it never had a
+  // writer, and so is at its end.
   void add_input(Endpoint source, Endpoint pipe, std::string name);
   // From the task to the caller. If the caller's reader goes away, the pipe closes, so that the
   // task gets SIGPIPE as it would without us.

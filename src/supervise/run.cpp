@@ -220,6 +220,7 @@ void Run::watch(std::int64_t began) {
   End end = Watch(std::move(request), *this).run();
   terminal_.reset();
   lent_terminal_.reset();
+  stdio_.put_back();
   progress_.reset();
   conclude(end);
 }

@@ -36,10 +36,16 @@ bool is_kernel_handle(int fd) {
   return ::fstatfs(fd, &info) != 0 || info.f_type == kNsfsMagic || info.f_type == kPidfsMagic;
 }
 
+// A pipe without a name in any file system, which nobody else can open.
+bool is_anonymous(int pipe) {
+  struct statfs info {};
+  return ::fstatfs(pipe, &info) == 0 && info.f_type == kPipefsMagic;
+}
+
 Kind classify_device(int fd, dev_t device, StdioRules rules) {
   if (device == ::makedev(1, 3)) return {"/dev/null", Treatment::Pass, Form::Null};
   if (::isatty(fd) != 1) return {"a character device", Treatment::Relay};
-  return {"a terminal", rules.unsafe_terminal ? Treatment::Pass : Treatment::Relay};
+  return {"a terminal", rules.unsafe_terminal ? Treatment::Pass : Treatment::Relay, Form::Terminal};
 }
 
 // A network socket could be connected anew, or listen. A UNIX stream leads to its peer alone, but
@@ -75,8 +81,15 @@ Result<Fd> open_stdin(const spec::Spec& spec) {
     error.hint = "name a file that you can read, or use --stdin null";
     return error;
   }
-  ::fcntl(file.get(), F_SETFL, 0);
   return file;
+}
+
+// An endpoint that reads the caller's descriptor. A FIFO is not opened anew: it would have
+// forgotten that its writer left.
+Endpoint reader_of(int fd) {
+  struct stat info {};
+  const bool fifo = ::fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode) && !is_anonymous(fd);
+  return fifo ? Endpoint::borrow_as_it_is(fd) : Endpoint::borrow(fd, Direction::Read);
 }
 
 // A pipe between the task and the caller's descriptor `fd`, which is number `number` to the task.
@@ -87,8 +100,7 @@ Result<int> relay_through_pipe(int fd, int number, Stdio& stdio) {
   Fd& theirs = number == 0 ? pipe.read_end : pipe.write_end;
   TRY(sys::set_nonblocking(ours));
   if (number == 0) {
-    stdio.relay.add_input(Endpoint::borrow(fd, Direction::Read), Endpoint::own(std::move(ours)),
-                          name);
+    stdio.relay.add_input(reader_of(fd), Endpoint::own(std::move(ours)), name);
   } else {
     stdio.relay.add_output(Endpoint::own(std::move(ours)), Endpoint::borrow(fd, Direction::Write),
                            name);
@@ -112,11 +124,9 @@ Error refusal(const Source& source, const Kind& kind) {
 
 // /dev/stdout and its like open the pipe anew by its inode, whose owner is the caller. A task with
 // an id of its own is let in as far as the descriptor goes: to read its stdin, to write the others.
-// Anonymous pipes only: nobody else can name them. One that we may not change stays as it is.
+// Nobody else can name these pipes. One that we may not change stays as it is.
 void let_reopen(int fd, int number) {
-  struct statfs file_system {};
   struct stat info {};
-  if (::fstatfs(fd, &file_system) != 0 || file_system.f_type != kPipefsMagic) return;
   if (::fstat(fd, &info) != 0) return;
   static_cast<void>(::fchmod(fd, (info.st_mode & 07777) | (number == 0 ? 0044 : 0022)));
 }
@@ -147,6 +157,8 @@ Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& s
   const int fd = passes ? source.fd : TRY(relay_through_pipe(source.fd, source.number, stdio));
   const bool is_pipe = kind.form == Form::Pipe || !passes;
   if (rules.own_ids && is_pipe) let_reopen(fd, source.number);
+  const bool shared = kind.form == Form::Pipe || kind.form == Form::Terminal;
+  if (passes && shared) stdio.lent.emplace_back(fd);
   return fd;
 }
 
@@ -171,6 +183,8 @@ Kind classify(int fd, StdioRules rules) {
   if ((flags & O_PATH) != 0) return {"an O_PATH handle", Treatment::Refuse};
   switch (info.st_mode & S_IFMT) {
     case S_IFIFO:
+      // One with a name in a file system can be given another mode there, by whoever holds it.
+      if (!is_anonymous(fd)) return {"a FIFO", Treatment::Relay};
       return {"a pipe", Treatment::Pass, Form::Pipe};
     case S_IFSOCK:
       return classify_socket(fd);
@@ -188,6 +202,11 @@ Kind classify(int fd, StdioRules rules) {
     default:
       return {"a handle of the kernel (an eventfd, a pidfd, …)", Treatment::Refuse};
   }
+}
+
+void Stdio::put_back() const {
+  for (const Lent& each : lent)
+    each.put_back();
 }
 
 Result<void> Stdio::attach(Fd master) {
@@ -210,6 +229,8 @@ Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules) {
   const Source out{.fd = 1, .number = 1, .path = {}};
   const Source err{.fd = 2, .number = 2, .path = {}};
   stdio.task.in = TRY(descriptor_for_task(in, rules, stdio));
+  // It was opened so for our sake alone.
+  if (stdio.stdin_file && stdio.task.in == in.fd) ::fcntl(in.fd, F_SETFL, 0);
   stdio.task.out = TRY(descriptor_for_task(out, rules, stdio));
   stdio.task.err = TRY(descriptor_for_task(err, rules, stdio));
   return stdio;

@@ -2,15 +2,18 @@
 //
 // Threat: a descriptor is a right. A directory or an O_PATH handle leads out of the sandbox, a
 // block device goes below the file system, a terminal takes injected input (TIOCSTI), a regular
-// file has a mode, times and locks that whoever holds it may change (and, but for Landlock, can be
-// reopened with more rights through /proc/self/fd), a socket can be connected anew, asked about the
-// caller's network, or shut down.
+// file or FIFO has a mode, times and locks that whoever holds it may change (and, but for Landlock,
+// can be reopened with more rights through /proc/self/fd), a socket can be connected anew, asked
+// about the caller's network, or shut down.
 #pragma once
+
+#include <vector>
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "launch/launch.hpp"
 #include "spec/spec.hpp"
+#include "supervise/lent.hpp"
 #include "supervise/relay.hpp"
 
 namespace mayfly::supervise {
@@ -22,7 +25,7 @@ enum class Treatment {
 };
 
 // What lies behind a descriptor, in words ("a directory"), and what is done with it.
-enum class Form { Pipe, Null, Other };
+enum class Form { Pipe, Null, Terminal, Other };
 struct Kind {
   const char* words = "";
   Treatment treatment = Treatment::Refuse;
@@ -51,9 +54,12 @@ struct Stdio {
   Fd stdin_file;              // --stdin; lives as long as the relay, which may read it
   std::vector<Fd> task_ends;  // close once the task has them: a pipe's end of file needs that
   Endpoint terminal_in, terminal_out;  // what the task's terminal is relayed from and to
+  std::vector<Lent> lent;              // the caller's, passed to the task
 
   // Once the task's terminal is there.
   [[nodiscard]] Result<void> attach(Fd master);
+  // Once the task is gone: what the caller has lent is as it was.
+  void put_back() const;
 };
 
 // Checks 0-2 and --stdin; nothing is read. A FIFO as --stdin is at its end where nobody has it open

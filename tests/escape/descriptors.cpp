@@ -31,6 +31,17 @@ std::string content_after(int number, int flags, const std::string& script) {
   return read_file(path);
 }
 
+// What a task could change of a pipe.
+struct Look {
+  int flags, size;
+  mode_t mode;
+};
+Look look_at(const Fd& pipe) {
+  struct stat info = {};
+  REQUIRE(::fstat(pipe.get(), &info) == 0);
+  return {::fcntl(pipe.get(), F_GETFL), ::fcntl(pipe.get(), F_GETPIPE_SZ), info.st_mode};
+}
+
 // The text through the socket, and the descriptor with it.
 void send_with(const Fd& socket, std::string text, const Fd& along) {
   iovec bytes = {.iov_base = text.data(), .iov_len = text.size()};
@@ -119,6 +130,46 @@ TEST_CASE("a network socket is never the task's, and what is on it still arrives
   const Ended refused = listening.end();
   CHECK(refused.code == 125);
   CHECK(contains(refused.err, "a socket that is not connected"));
+}
+
+TEST_CASE("the caller's pipes are afterwards as they were: flags, size, mode") {
+  for (const int number : {0, 1, 2}) {
+    CAPTURE(number);
+    const Pipe pipe = make_pipe();
+    const Fd& theirs = number == 0 ? pipe.read : pipe.write;
+    const Look before = look_at(theirs);
+    Run attack({}, {"/bin/sh", "-c",
+                    "/targets/probe call fcntl $0 1031 4096; /targets/probe call fchmod $0 0;"
+                    "/targets/probe call fcntl $0 4 $1; exit 3",
+                    std::to_string(number), std::to_string(O_NONBLOCK | O_ASYNC | O_DIRECT)});
+    attack.command.fd(number, theirs.get());
+    CHECK(attack.end().code == 3);
+    const Look after = look_at(theirs);
+    CHECK(after.flags == before.flags);
+    CHECK(after.size == before.size);
+    // A task with an id of its own is let in, so that it can open /dev/stdout.
+    CHECK((after.mode & 0700) == (before.mode & 0700));
+  }
+}
+
+TEST_CASE("a FIFO keeps its mode, and the task has a pipe") {
+  const TempDir host;
+  const std::string path = host / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  for (const int number : {0, 1, 2}) {
+    CAPTURE(number);
+    const Fd both(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    REQUIRE(both);
+    Run attack({}, {"/bin/sh", "-c",
+                    "chmod 4777 /proc/self/fd/$0; readlink /proc/self/fd/$0 > link; "
+                    "[ $0 = 0 ] || exec >&2; cat link",
+                    std::to_string(number)});
+    attack.command.fd(number, both.get());
+    CHECK(attack.end().reason() == "exited");
+    struct stat after = {};
+    REQUIRE(::stat(path.c_str(), &after) == 0);
+    CHECK((after.st_mode & 07777) == 0600);
+  }
 }
 
 TEST_CASE("a UNIX socket is never the task's, is not shut down by it, and carries both ways") {

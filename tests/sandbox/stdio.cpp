@@ -1,6 +1,7 @@
 // What goes in and out of a sandbox through its descriptors, and that nobody waits for ever.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -128,6 +129,69 @@ TEST_CASE("a task whose reader has gone gets SIGPIPE or EPIPE, not a hang") {
   CHECK_FALSE(ended.timed_out);
   CHECK(ended.exited_after < paced(10'000));
   CHECK(ended.code != 0);
+}
+
+TEST_CASE("a FIFO on stdin ends when its writers are gone, also when they were gone before") {
+  const TempDir host;
+  const std::string path = host / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  Run cat({}, {"/bin/cat"});
+  {
+    const Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    Fd writer(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    REQUIRE(reader);
+    REQUIRE(writer);
+    REQUIRE(::fcntl(reader.get(), F_SETFL, 0) == 0);
+    cat.command.fd(0, reader.get());
+    REQUIRE(::write(writer.get(), "early", 5) == 5);
+    Process process = cat.command.start();
+    process.await_output("early");
+    REQUIRE(::write(writer.get(), ", late", 6) == 6);
+    writer.reset();
+    const Ended late = cat.end(std::move(process));
+    CHECK_FALSE(late.timed_out);
+    CHECK(late.out == "early, late");
+
+    Fd another(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    REQUIRE(::write(another.get(), "gone", 4) == 4);
+    another.reset();
+    const Ended gone = cat.end();
+    CHECK_FALSE(gone.timed_out);
+    CHECK(gone.out == "gone");
+  }
+  // Never had one, opened by us and by the caller.
+  CHECK(run({"--stdin", path}, {"/bin/cat"}).code == 0);
+  const Fd alone(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  Run silent({}, {"/bin/cat"});
+  silent.command.fd(0, alone.get());
+  const Ended ended = silent.end();
+  CHECK_FALSE(ended.timed_out);
+  CHECK(ended.code == 0);
+}
+
+TEST_CASE("a FIFO on stdout: all arrives, and a task whose reader has gone gets SIGPIPE") {
+  const TempDir host;
+  const std::string path = host / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  Fd writer(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  REQUIRE(::fcntl(reader.get(), F_SETFL, 0) == 0);
+  Run echo({}, {"/bin/sh", "-c", "echo one; sleep 0.1; echo two"});
+  echo.command.fd(1, writer.get());
+  CHECK(echo.end().code == 0);
+  char text[16] = {};
+  CHECK(::read(reader.get(), text, sizeof text) == 8);
+  CHECK(std::string(text) == "one\ntwo\n");
+
+  Run yes({"--ttl", paced_text(20'000)}, {"/bin/sh", "-c", "yes"});
+  yes.command.fd(1, writer.get());
+  Process process = yes.command.start();
+  writer.reset();
+  CHECK(::read(reader.get(), text, sizeof text) > 0);
+  reader.reset();
+  const Ended ended = yes.end(std::move(process));
+  CHECK_FALSE(ended.timed_out);
+  CHECK(ended.code == 141);
 }
 
 TEST_CASE("the task has descriptors 0 to 2 and no other, whatever the caller holds") {

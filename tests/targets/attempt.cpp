@@ -33,6 +33,8 @@ struct Call {
 
 constexpr Call kCalls[] = {
     {"getpid", SYS_getpid},
+    {"fcntl", SYS_fcntl},
+    {"fchmod", SYS_fchmod},
     {"keyctl", SYS_keyctl},
     {"add_key", SYS_add_key},
     {"request_key", SYS_request_key},

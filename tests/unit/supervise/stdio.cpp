@@ -66,6 +66,8 @@ TEST_CASE("stdio: what is passed, relayed, refused") {
   const TempDir dir;
   sys::Pipe pipe = sys::pipe().value();
   check(pipe.read_end, "a pipe", Treatment::Pass);
+  REQUIRE(::mkfifo((dir / "fifo").c_str(), 0600) == 0);
+  check(open_path(dir / "fifo", O_RDONLY | O_NONBLOCK), "a FIFO", Treatment::Relay);
   int sockets[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
   const Fd one(sockets[0]), other(sockets[1]);
@@ -153,9 +155,9 @@ TEST_CASE("stdio: --stdin") {
             ", O_RDONLY): No such file or directory (ENOENT)");
   CHECK(with(spec::StdinKind::File, dir.path()) ==
         "cannot give " + dir.path() + " (--stdin) to the task: it is a directory");
-  // A FIFO that nobody writes to is at its end; it must not hold us.
+  // A FIFO that nobody writes to must not hold us.
   REQUIRE(::mkfifo((dir / "fifo").c_str(), 0600) == 0);
-  CHECK(with(spec::StdinKind::File, dir / "fifo") == "0");
+  CHECK(with(spec::StdinKind::File, dir / "fifo") == "relayed");
 }
 
 TEST_CASE("stdio: closed descriptors become /dev/null before anything takes their numbers") {
