@@ -30,6 +30,9 @@ class OutputListener {
   virtual void after_output(char last) = 0;
 };
 
+// The name of the one output that carries the other, too.
+inline constexpr std::string_view kBothOutputs = "stdout and stderr";
+
 class Relay {
  public:
   // From the caller to the task. The pipe closes once the source ended and all was delivered. A
@@ -39,6 +42,8 @@ class Relay {
   // From the task to the caller. If the caller's reader goes away, the pipe closes, so that the
   // task gets SIGPIPE as it would without us.
   void add_output(Endpoint pipe, Endpoint sink, std::string name);
+  // What was added last serves for more than it seemed to.
+  void rename_last(std::string_view name) { streams_.back().name = name; }
   // Both, through the master of the task's terminal. The end of the source becomes an end of file
   // as one that is typed; if the caller's reader goes away the terminal is hung up. What was typed
   // waits for open_terminal(): without a foreground job a Ctrl-C would be lost.

@@ -92,6 +92,17 @@ Endpoint reader_of(int fd) {
   return fifo ? Endpoint::borrow_as_it_is(fd) : Endpoint::borrow(fd, Direction::Read);
 }
 
+// What stdout and stderr say is in one order where both are one file, as by > FILE 2>&1. Two pipes
+// would lose it.
+bool outputs_are_one() {
+  struct stat out {};
+  struct stat err {};
+  if (::fstat(1, &out) != 0 || ::fstat(2, &err) != 0) return false;
+  const int differing = ::fcntl(1, F_GETFL) ^ ::fcntl(2, F_GETFL);
+  return out.st_dev == err.st_dev && out.st_ino == err.st_ino &&
+         (differing & (O_ACCMODE | O_APPEND)) == 0;
+}
+
 // A pipe between the task and the caller's descriptor `fd`, which is number `number` to the task.
 Result<int> relay_through_pipe(int fd, int number, Stdio& stdio) {
   sys::Pipe pipe = TRY(sys::pipe());
@@ -232,7 +243,13 @@ Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules) {
   // It was opened so for our sake alone.
   if (stdio.stdin_file && stdio.task.in == in.fd) ::fcntl(in.fd, F_SETFL, 0);
   stdio.task.out = TRY(descriptor_for_task(out, rules, stdio));
-  stdio.task.err = TRY(descriptor_for_task(err, rules, stdio));
+  const bool relayed = stdio.task.out > 2;
+  if (relayed && outputs_are_one()) {
+    stdio.task.err = stdio.task.out;
+    stdio.relay.rename_last(kBothOutputs);
+  } else {
+    stdio.task.err = TRY(descriptor_for_task(err, rules, stdio));
+  }
   return stdio;
 }
 

@@ -78,6 +78,10 @@ Measured delivered(const UsageRequest& request, std::string_view name) {
   const std::optional<std::uint64_t> bytes =
       request.relay != nullptr ? request.relay->delivered(name) : std::nullopt;
   if (bytes) return {.value = *bytes, .why_not = {}};
+  const std::optional<std::uint64_t> both =
+      request.relay != nullptr ? request.relay->delivered(kBothOutputs) : std::nullopt;
+  if (both && name == "stdout") return {.value = *both, .why_not = {}};
+  if (both) return unknown("in one file with standard output, and counted there");
   return unknown("passed to the task as it is, where nobody counts");
 }
 

@@ -1,6 +1,7 @@
 // What goes in and out of a sandbox through its descriptors, and that nobody waits for ever.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -192,6 +193,65 @@ TEST_CASE("a FIFO on stdout: all arrives, and a task whose reader has gone gets 
   const Ended ended = yes.end(std::move(process));
   CHECK_FALSE(ended.timed_out);
   CHECK(ended.code == 141);
+}
+
+TEST_CASE("one place for stdout and stderr gets both in their order") {
+  const char* script = "for i in 1 2 3 4 5 6; do echo o$i; echo e$i >&2; done";
+  const std::string wanted = "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\no6\ne6\n";
+  const TempDir host;
+  const auto said = [&](const Words& options, const Fd& to) {
+    Run both(options, {"/bin/sh", "-c", script});
+    both.command.fd(1, to.get()).fd(2, to.get());
+    const Ended ended = both.end();
+    CHECK(ended.code == 0);
+    return ended.result["usage"];
+  };
+  for (const int flags : {O_WRONLY, O_WRONLY | O_APPEND}) {
+    const std::string path = host.file("log", "");
+    const auto usage = said({}, Fd(::open(path.c_str(), flags | O_CLOEXEC)));
+    CHECK(read_file(path) == wanted);
+    CHECK(usage["stdout_bytes"] == wanted.size());
+    CHECK(usage["stderr_bytes"].is_null());
+    CHECK(usage.value("stderr_bytes_why", "") ==
+          "in one file with standard output, and counted there");
+  }
+  REQUIRE(::mkfifo((host / "fifo").c_str(), 0600) == 0);
+  const auto from = [](const Fd& reader) {
+    char text[256] = {};
+    CHECK(::read(reader.get(), text, sizeof text - 1) > 0);
+    return std::string(text);
+  };
+  const Fd fifo(::open((host / "fifo").c_str(), O_RDWR | O_CLOEXEC));
+  said({}, fifo);
+  CHECK(from(fifo) == wanted);
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  const Fd ours(ends[0]), theirs(ends[1]);
+  said({}, theirs);
+  CHECK(from(ours) == wanted);
+  const Pipe pipe = make_pipe();
+  for (const Words& options : {Words{}, {"--max-output", "1M"}, {"--idle", "20s"}}) {
+    said(options, pipe.write);
+    CHECK(from(pipe.read) == wanted);
+  }
+  // Both count, and exactly so much is delivered.
+  Run limited({"--max-output", "5", "--quiet"}, {"/bin/sh", "-c", script});
+  limited.command.fd(1, pipe.write.get()).fd(2, pipe.write.get());
+  CHECK(limited.end().reason() == "output_limit");
+  CHECK(from(pipe.read) == wanted.substr(0, 5));
+}
+
+TEST_CASE("different files for stdout and stderr get what is theirs") {
+  const TempDir host;
+  const Fd out(::open(host.file("out", "").c_str(), O_WRONLY | O_CLOEXEC));
+  const Fd err(::open(host.file("err", "").c_str(), O_WRONLY | O_CLOEXEC));
+  Run two({}, {"/bin/sh", "-c", "echo out; echo error >&2"});
+  two.command.fd(1, out.get()).fd(2, err.get());
+  const Ended ended = two.end();
+  CHECK(read_file(host / "out") == "out\n");
+  CHECK(read_file(host / "err") == "error\n");
+  CHECK(ended.result["usage"]["stdout_bytes"] == 4);
+  CHECK(ended.result["usage"]["stderr_bytes"] == 6);
 }
 
 TEST_CASE("the task has descriptors 0 to 2 and no other, whatever the caller holds") {
