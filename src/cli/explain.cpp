@@ -27,6 +27,7 @@
 #include "report/explanation.hpp"
 #include "report/status.hpp"
 #include "supervise/control.hpp"
+#include "supervise/descriptor.hpp"
 
 namespace mayfly::cli {
 namespace {
@@ -100,6 +101,7 @@ Result<std::string> explanation(Request& request) {
   if (spec.control_fd >= 0) {
     TRY(supervise::open_control(spec.control_fd, spec.control_fd == spec.status_fd));
   }
+  TRY(supervise::keep_from_task(spec));
   const policy::Stands stands = TRY(policy::stands(spec.syscalls, plan.filter));
   return request.json ? report::explanation_json(request, plan, stands) + "\n"
                       : report::explanation_text(request, plan, stands);

@@ -1,12 +1,57 @@
 #include "supervise/descriptor.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 
 #include "sys/mounts.hpp"
 
 namespace mayfly::supervise {
+namespace {
+
+// What the two have in common: "pipe", or null where they are not the same or it does not matter. A
+// terminal is never the task's, and nobody reads from /dev/null.
+const char* shared_place(int a, int b) {
+  struct stat of_a {};
+  struct stat of_b {};
+  if (::fstat(a, &of_a) != 0 || ::fstat(b, &of_b) != 0) return nullptr;
+  if (of_a.st_dev != of_b.st_dev || of_a.st_ino != of_b.st_ino) return nullptr;
+  switch (of_a.st_mode & S_IFMT) {
+    case S_IFIFO:
+      return "pipe";
+    case S_IFSOCK:
+      return "socket";
+    case S_IFREG:
+      return "file";
+    default:
+      return nullptr;
+  }
+}
+
+Result<void> keep_from_task(int fd, const spec::Spec& spec, const char* what, const char* hint) {
+  const char* names[] = {"stdin", "stdout", "stderr"};
+  const bool has_stdin = spec.stdin_kind == spec::StdinKind::Inherit;
+  for (int theirs = has_stdin ? 0 : 1; theirs <= 2; ++theirs) {
+    const char* place = fd < 0 ? nullptr : shared_place(fd, theirs);
+    if (place == nullptr) continue;
+    return usage_error(std::string(what) + std::to_string(fd) + ": it is the same " + place +
+                           " as descriptor " + std::to_string(theirs) + " (" + names[theirs] +
+                           "), which is the task's",
+                       hint);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> keep_from_task(const spec::Spec& spec) {
+  TRY(keep_from_task(spec.status_fd, spec, "write the status to descriptor ",
+                     "give it a file or pipe of its own, as in: --status-fd 3 3>status.jsonl"));
+  return keep_from_task(spec.control_fd, spec, "read commands from descriptor ",
+                        "give it a pipe of its own, as in: --control-fd 4 4<FIFO; or the command "
+                        "another stdin, as by --stdin null");
+}
 
 Result<void> take_descriptor(int fd, Direction direction, const std::string& what,
                              const char* hint) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "spec/spec.hpp"
 #include "supervise/endpoint.hpp"
 
 namespace mayfly::supervise {
@@ -13,5 +14,9 @@ namespace mayfly::supervise {
 // once. `what` and `hint` are for the words: "write the status to descriptor 7".
 [[nodiscard]] Result<void> take_descriptor(int fd, Direction direction, const std::string& what,
                                            const char* hint);
+
+// Refused: a status or control descriptor that is the same pipe, socket or file as one of the
+// task's 0-2, which could write events or commands of its own there. Both are open.
+[[nodiscard]] Result<void> keep_from_task(const spec::Spec& spec);
 
 }  // namespace mayfly::supervise

@@ -15,6 +15,7 @@
 #include "policy/refusals.hpp"
 #include "policy/stock.hpp"
 #include "supervise/caller.hpp"
+#include "supervise/descriptor.hpp"
 #include "supervise/janitor.hpp"
 #include "supervise/signals.hpp"
 #include "sys/event.hpp"
@@ -85,6 +86,7 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
   if (spec_.control_fd >= 0) {
     control_ = TRY(open_control(spec_.control_fd, spec_.control_fd == spec_.status_fd));
   }
+  TRY(keep_from_task(spec_));
   directory_ = TRY(RuntimeDir::open(facts_.runtime_dir));
   outcome_.id = spec_.name.empty() ? TRY(random_id()) : spec_.name;
   // What gc could not find by itself is written down before it is there.

@@ -172,6 +172,60 @@ TEST_CASE("a FIFO keeps its mode, and the task has a pipe") {
   }
 }
 
+TEST_CASE("events and commands have no place that the task has, too") {
+  const TempDir host;
+  const Fd file(::open(host.file("file", "").c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(::mkfifo((host / "fifo").c_str(), 0600) == 0);
+  const Fd fifo(::open((host / "fifo").c_str(), O_RDWR | O_CLOEXEC));
+  const Pipe pipe = make_pipe();
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  const Fd ours(ends[0]), theirs(ends[1]);
+  // What both words say of the option's descriptor 9 being the same as `number`.
+  const auto refused = [](const std::string& option, int number, int at_number, int at_nine,
+                          const std::string& what) {
+    CAPTURE(what);
+    CAPTURE(number);
+    std::string said;
+    for (const Words& verb : {Words{"run"}, Words{"explain", "run"}}) {
+      Words words = {mayfly_path()};
+      words.insert(words.end(), verb.begin(), verb.end());
+      words.insert(words.end(), {option, "9", "--", "/bin/sh", "-c", "echo started"});
+      const TempDir project;
+      Command command(words);
+      command.cwd(project.path()).fd(9, at_nine).fd(number, at_number);
+      const Finished ended = command.run();
+      CHECK(ended.code == 125);
+      CHECK_FALSE(contains(ended.out, "started"));
+      if (number == 2) continue;
+      CHECK(contains(ended.err, "descriptor 9: it is the same " + what + " as descriptor " +
+                                    std::to_string(number) + " ("));
+      CHECK(contains(ended.err, "hint: give it a "));
+      CHECK((said.empty() || said == ended.err));
+      said = ended.err;
+    }
+  };
+  for (const int number : {0, 1, 2}) {
+    refused("--status-fd", number, file.get(), file.get(), "file");
+    refused("--status-fd", number, fifo.get(), fifo.get(), "pipe");
+    refused("--status-fd", number, theirs.get(), theirs.get(), "socket");
+  }
+  refused("--status-fd", 1, pipe.write.get(), pipe.write.get(), "pipe");
+  refused("--control-fd", 0, pipe.read.get(), pipe.read.get(), "pipe");
+  refused("--control-fd", 1, pipe.write.get(), pipe.read.get(), "pipe");
+  refused("--control-fd", 0, theirs.get(), theirs.get(), "socket");
+
+  // The caller's stdin is not the task's here, and /dev/null holds nothing.
+  Run other({"--stdin", "null", "--control-fd", "9", "--grace", "0"}, {"/bin/echo", "ran"});
+  const Pipe commands = make_pipe();
+  other.command.fd(0, commands.read.get()).fd(9, commands.read.get());
+  CHECK(other.end().out == "ran\n");
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  Run nowhere({"--status-fd", "9"}, {"/bin/true"});
+  nowhere.command.fd(0, null.get()).fd(9, null.get());
+  CHECK(nowhere.end().code == 0);
+}
+
 TEST_CASE("a UNIX socket is never the task's, is not shut down by it, and carries both ways") {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
