@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/json_writer.hpp"
 #include "base/on_exit.hpp"
 #include "base/text.hpp"
 #include "report/words.hpp"
+#include "supervise/registry.hpp"
 #include "sys/entries.hpp"
 #include "sys/mounts.hpp"
 
@@ -128,6 +130,56 @@ Error cannot_write(const std::string& path, std::string call) {
   return error;
 }
 
+// Nobody's but ours, and nobody can know it before: others write results into the directory, too,
+// with the same name of a sandbox or none. No longer than any other name, however long that of the
+// result is.
+Result<std::string> own_name() {
+  return ".mayfly-" + TRY(supervise::random_id()) + ".tmp";
+}
+
+// A new file, which is to get the place of the result.
+struct Fresh {
+  Fd file;
+  std::string name;  // empty: it has none yet
+};
+
+constexpr int kTries = 8;
+
+void remove(const Fd& directory, const std::string& name) {
+  if (!name.empty()) ::unlinkat(directory.get(), name.c_str(), 0);
+}
+
+// Without a name where the file system can do that: whoever is killed now leaves nothing. Else
+// O_EXCL: nobody's file is written, no link followed.
+Result<Fresh> make_fresh(const Fd& directory, const std::string& path) {
+  constexpr mode_t kMode = 0644;
+  Fd file(::openat(directory.get(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kMode));
+  if (file) return Fresh{.file = std::move(file), .name = {}};
+  std::string name;
+  for (int i = 0; i < kTries; ++i) {
+    name = TRY(own_name());
+    file = Fd(::openat(directory.get(), name.c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode));
+    if (file) return Fresh{.file = std::move(file), .name = std::move(name)};
+    if (errno != EEXIST) break;
+  }
+  return cannot_write(path, "open(" + shown(name) + ", O_CREAT|O_EXCL)");
+}
+
+// The name under which it is renamed at once: a link cannot replace what is there.
+Result<std::string> name_fresh(const Fd& directory, const Fd& file, const std::string& path) {
+  // AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH.
+  const std::string link = "/proc/self/fd/" + std::to_string(file.get());
+  for (int i = 0; i < kTries; ++i) {
+    std::string name = TRY(own_name());
+    if (::linkat(AT_FDCWD, link.c_str(), directory.get(), name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      return name;
+    }
+    if (errno != EEXIST) break;
+  }
+  return cannot_write(path, "linkat(" + link + ")");
+}
+
 }  // namespace
 
 std::string result_json(const Outcome& outcome, const Policies& policies) {
@@ -204,23 +256,19 @@ Result<ResultFile> ResultFile::open(const std::string& path) {
 }
 
 Result<void> ResultFile::write(const Outcome& outcome, const Policies& policies) const {
-  const int in = directory_.get();
-  // No longer than any other name, however long that of the result is.
-  const std::string temporary = ".mayfly-" + (outcome.id.empty() ? "new" : outcome.id) + ".tmp";
-  // O_EXCL and a name of our own: nobody's file is written, no link followed.
-  ::unlinkat(in, temporary.c_str(), 0);
-  Fd file(::openat(in, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!file) return cannot_write(path_, "open(" + shown(temporary) + ", O_CREAT|O_EXCL)");
-  OnExit remove_temporary([&] { ::unlinkat(in, temporary.c_str(), 0); });
+  Fresh fresh = TRY(make_fresh(directory_, path_));
+  OnExit remove_own([&] { remove(directory_, fresh.name); });
   const std::string text = result_json(outcome, policies) + "\n";
-  if (!sys::write_whole(file.get(), text)) {
-    return cannot_write(path_, "write(" + shown(temporary) + ")");
+  if (!sys::write_whole(fresh.file.get(), text)) {
+    return cannot_write(path_, "write(" + shown(name_) + ")");
   }
-  file.reset();
-  if (::renameat(in, temporary.c_str(), in, name_.c_str()) != 0) {
-    return cannot_write(path_, "rename(" + shown(temporary) + ")");
+  if (fresh.name.empty()) fresh.name = TRY(name_fresh(directory_, fresh.file, path_));
+  fresh.file.reset();
+  const int in = directory_.get();
+  if (::renameat(in, fresh.name.c_str(), in, name_.c_str()) != 0) {
+    return cannot_write(path_, "rename(" + shown(fresh.name) + ")");
   }
-  remove_temporary.cancel();
+  remove_own.cancel();
   return {};
 }
 

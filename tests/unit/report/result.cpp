@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "../supervise/support.hpp"
 
@@ -150,7 +153,6 @@ TEST_CASE("result file: whole or not at all, and nothing is left beside it") {
   write_text(dir / "precious", "keep");
   ::unlink(path.c_str());
   REQUIRE(::symlink((dir / "precious").c_str(), path.c_str()) == 0);
-  REQUIRE(::symlink((dir / "precious").c_str(), (dir / ".mayfly-abc.tmp").c_str()) == 0);
   REQUIRE(file->write(full_outcome()));
   CHECK(read_text(dir / "precious") == "keep");
   CHECK(json::parse(read_text(path))["id"] == "abc");
@@ -215,7 +217,46 @@ TEST_CASE("result file: it goes where its directory was at the start") {
   REQUIRE(std::filesystem::remove_all(dir / "moved") > 0);
   const Result<void> failed = file->write(full_outcome());
   REQUIRE_FALSE(failed);
-  CHECK(describe(failed.error()) ==
-        "cannot write the result to " + (dir / "out/result.json") +
-            ": open(.mayfly-abc.tmp, O_CREAT|O_EXCL): No such file or directory (ENOENT)");
+  const std::string words = describe(failed.error());
+  CHECK(words.find("cannot write the result to " + (dir / "out/result.json") + ": open(.mayfly-") ==
+        0);
+  CHECK(words.ends_with(".tmp, O_CREAT|O_EXCL): No such file or directory (ENOENT)"));
+}
+
+TEST_CASE("result file: those of one directory do not disturb each other, whatever their names") {
+  const TempDir dir;
+  Outcome nameless = full_outcome();
+  nameless.id.clear();
+  // Another's, or what the task has put there.
+  write_text(dir / ".mayfly-new.tmp", "theirs");
+  REQUIRE(::mkdir((dir / ".mayfly-abc.tmp").c_str(), 0755) == 0);
+  for (const Outcome& outcome : {full_outcome(), nameless}) {
+    const Result<report::ResultFile> file = report::ResultFile::open(dir / "result.json");
+    REQUIRE(file);
+    REQUIRE(file->write(outcome));
+    CHECK(read_text(dir / "result.json") == report::result_json(outcome) + "\n");
+  }
+  CHECK(read_text(dir / ".mayfly-new.tmp") == "theirs");
+
+  constexpr int kWriters = 4, kRounds = 200;
+  std::array<std::atomic<int>, kWriters> wrong = {};
+  std::vector<std::thread> writers;
+  for (int i = 0; i < kWriters; ++i) {
+    writers.emplace_back([&, i] {
+      const std::string path = dir / std::to_string(i);
+      Outcome own = nameless;
+      own.labels = {{"writer", std::to_string(i)}};
+      const Result<report::ResultFile> file = report::ResultFile::open(path);
+      for (int round = 0; round < kRounds; ++round) {
+        if (file && file->write(own) && read_text(path) == report::result_json(own) + "\n")
+          continue;
+        ++wrong.at(static_cast<std::size_t>(i));
+      }
+    });
+  }
+  for (std::thread& writer : writers)
+    writer.join();
+  for (const std::atomic<int>& count : wrong)
+    CHECK(count == 0);
+  CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 3 + kWriters);
 }
