@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "host/cgroup_places.hpp"
 #include "host/devices.hpp"
 #include "host/mounts.hpp"
+#include "host/report_places.hpp"
 #include "host/sources.hpp"
 #include "host/trees.hpp"
 #include "plan/identity.hpp"
@@ -119,6 +121,16 @@ Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
   return {};
 }
 
+void look_at_reports(const spec::Spec& spec, host::HostFacts& facts) {
+  using Kind = host::ReportPlace::Kind;
+  const auto add = [&](Kind kind, std::optional<std::string> path) {
+    if (path) facts.report_places.push_back({.kind = kind, .path = std::move(*path)});
+  };
+  if (!spec.result_file.empty()) add(Kind::Result, host::place_of_result(spec.result_file));
+  if (spec.status_fd >= 0) add(Kind::Status, host::place_of_descriptor(spec.status_fd));
+  if (spec.control_fd >= 0) add(Kind::Control, host::place_of_descriptor(spec.control_fd));
+}
+
 Result<void> look_at_profile(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.seccomp_file.empty()) return {};
   facts.seccomp_profile = TRY(read_named_file(spec.seccomp_file));
@@ -191,6 +203,7 @@ Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& workin
   TRY(told({.key = "stdin"}, "--stdin", look_at_stdin(spec, facts)));
   look_at_terminal(spec, facts);
   TRY(look_at_entries(spec, facts));
+  look_at_reports(spec, facts);
   TRY(told({.key = "seccomp"}, "--seccomp", look_at_profile(spec, facts)));
   TRY(look_at_trees(spec, facts));
   TRY(look_at_limits(spec, facts));

@@ -108,12 +108,12 @@ int run(const Request& request) {
   const Outcome outcome = explained(request, attempt(request, explainer));
   std::string text;
   if (!spec.quiet) text = ending_text(outcome);
-  // Whoever asked for a result must not take its absence for success.
+  // Whoever asked for a result must not take its absence, or what lies in its place, for one.
   if (reporter.failure()) text += complaint(*reporter.failure());
   if (reporter.unread() && !spec.quiet) text += complaint(*reporter.unread());
   if (outcome.screen_in_line && !text.empty()) text.insert(0, "\n");
   say(text, outcome.screen_stuck ? Patience::None : Patience::Usual);
-  return reporter.failure() && outcome.code == 0 ? kFailed : outcome.code;
+  return reporter.failure() ? kFailed : outcome.code;
 }
 
 int refuse_run(const Request& request, const Error& error) {

@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "host/controllers.hpp"
+#include "host/report_places.hpp"
 #include "host/sources.hpp"
 #include "host/trees.hpp"
 
@@ -128,6 +129,7 @@ struct HostFacts {
   std::string runtime_dir;          // where the registry lives (DESIGN 11)
   std::string cache_dir;            // where a layer on disk is made; may be empty
   // Only for requests that name them:
+  std::vector<ReportPlace> report_places;
   std::vector<HardLimit> hard_limits;
   std::vector<BlockDevice> devices;
   std::string seccomp_profile;  // the content of the request's profile, where there is one

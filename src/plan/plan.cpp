@@ -13,6 +13,7 @@
 #include "plan/identity.hpp"
 #include "plan/limits.hpp"
 #include "plan/project.hpp"
+#include "plan/reports.hpp"
 #include "plan/root_view.hpp"
 #include "policy/merge.hpp"
 #include "policy/profile.hpp"
@@ -170,6 +171,7 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
          .how = project.dir.empty() ? project.why : project.dir + ": " + project.why});
   }
   TRY(plan_root(spec, facts, view, plan));
+  TRY(check_reports(spec, facts, plan));
   TRY(choose_filter(spec, facts, plan));
 
   plan.argv = spec.argv;

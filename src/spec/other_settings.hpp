@@ -170,7 +170,8 @@ inline constexpr Setting kOtherSettings[] = {
      .help = "write events to descriptor N as JSON lines",
      .man = "Write events to the open descriptor `N` while the sandbox lives, one JSON object on "
             "each line. The last line is the result, see mayfly-result(5). `N` is at least 3, "
-            "since the command has 0, 1 and 2 and could forge what is read there.",
+            "since the command has 0, 1 and 2 and could forge what is read there; for the same "
+            "reason a file or FIFO in a tree that the command has live is refused.",
      .where = Where::NotInPolicy,
      .form = Form::Number,
      .apply = set_descriptor<&Spec::status_fd>,
@@ -209,9 +210,11 @@ inline constexpr Setting kOtherSettings[] = {
      .argument = "FILE",
      .group = kReports,
      .help = "write the result to FILE as JSON",
-     .man = "Write the result to `FILE` when the sandbox is gone. The file appears complete, by "
-            "rename(2), or not at all, in the directory that held it at the start; a link at its "
-            "place is replaced. What is no regular file is refused. See mayfly-result(5).",
+     .man =
+         "Write the result to `FILE` when the sandbox is gone. The file appears complete, by "
+         "rename(2), or not at all, in the directory that held it at the start; a link at its "
+         "place is replaced. What is no regular file is refused, and so is a file in a tree that "
+         "the command has live (`--rw`, `--project rw`). See mayfly-result(5).",
      .where = Where::NotInPolicy,
      .apply = [](Draft& d, Text v) -> Done {
        return set(d.spec.result_file, absolute_path(d.working_dir, v));

@@ -169,14 +169,16 @@ TEST_CASE("the status descriptor carries one result, and it is the last line") {
 }
 
 TEST_CASE("a status descriptor that takes nothing is a failure, a reader that is gone is told") {
-  Run full({"--status-fd", "9"}, {"/bin/true"});
   const Fd nowhere(::open("/dev/full", O_WRONLY | O_CLOEXEC));
-  full.command.fd(9, nowhere.get());
-  const Ended failed = full.end();
-  CHECK(failed.code == 125);
-  CHECK(failed.result.at("code") == 0);
-  CHECK(contains(failed.err, "cannot write the result to descriptor 9: write: No space left"));
-  CHECK(contains(failed.err, "hint: there is no space left"));
+  for (const int code : {0, 3}) {
+    Run full({"--status-fd", "9"}, {"/bin/sh", "-c", "exit " + std::to_string(code)});
+    full.command.fd(9, nowhere.get());
+    const Ended failed = full.end();
+    CHECK(failed.code == 125);
+    CHECK(failed.result.at("code") == code);
+    CHECK(contains(failed.err, "cannot write the result to descriptor 9: write: No space left"));
+    CHECK(contains(failed.err, "hint: there is no space left"));
+  }
 
   for (const bool quiet : {false, true}) {
     CAPTURE(quiet);

@@ -1,0 +1,24 @@
+// Where the files lie that mayfly itself uses for its caller while a task runs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace mayfly::host {
+
+struct ReportPlace {
+  enum class Kind { Result, Status, Control };
+  Kind kind = Kind::Result;
+  std::string path;  // absolute, without symbolic links
+  bool operator==(const ReportPlace&) const = default;
+};
+
+// Of a result that is to be written at `path`: its directory's, and its name in that. nullopt:
+// there is no such directory, so none will be written.
+[[nodiscard]] std::optional<std::string> place_of_result(const std::string& path);
+
+// Of the regular file or FIFO that an open descriptor is. nullopt: it is something else, such as a
+// pipe, or nothing leads to it any more.
+[[nodiscard]] std::optional<std::string> place_of_descriptor(int fd);
+
+}  // namespace mayfly::host
