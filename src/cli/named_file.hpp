@@ -7,10 +7,12 @@
 
 namespace mayfly::cli {
 
-// The content of the file at `path`, which may be a pipe; more than 1 MiB is refused.
+// The content of the file at `path`, which may be a pipe, by host::open_input(); more than 1 MiB is
+// refused.
 [[nodiscard]] Result<std::string> read_named_file(const std::string& path);
 
-// The same for descriptor 0, up to its end.
+// The same for descriptor 0, up to its end, which has to come as soon. A terminal is fine: somebody
+// said so.
 [[nodiscard]] Result<std::string> read_standard_input();
 
 }  // namespace mayfly::cli

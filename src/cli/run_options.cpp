@@ -45,7 +45,10 @@ constexpr Option kOwnOptions[] = {
      .man =
          "Read the settings, and the command if none is given here, from a JSON or TOML file, or "
          "from standard input. Its keys are the names of these options; options given here win. "
-         "Relative paths in it start at its own directory. See mayfly-protocol(7).",
+         "Relative paths in it start at its own directory. A pipe, as of a process substitution, "
+         "and "
+         "standard input have to end within 30 seconds; another terminal than standard input, or a "
+         "FIFO that has a name, is refused. See mayfly-protocol(7).",
      .apply = [](Request& request, std::string_view value) -> Result<void> {
        if (value.empty()) return usage_error("read a spec: its name is empty");
        request.spec_file = value;

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 
 #include "base/fd.hpp"
 #include "base/text.hpp"
+#include "host/input.hpp"
 #include "sys/files.hpp"
 #include "sys/mounts.hpp"
 
@@ -135,43 +135,24 @@ Channels channels_in(const std::string& directory) {
   return found;
 }
 
-Result<void> check_ends(const std::string& path) {
-  struct stat info = {};
-  struct statfs file_system = {};
-  constexpr long kPipefsMagic = 0x50495045;
-  if (::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return {};
-  // A pipe of the caller's own, as of a process substitution, is what was meant.
-  if (::statfs(path.c_str(), &file_system) == 0 && file_system.f_type == kPipefsMagic) return {};
-  return usage_error("read " + shown(path) + ": it is a FIFO, which may never end",
-                     "name a file, or use a process substitution: <(COMMAND)");
-}
-
 Result<std::string> read_source(const std::string& path, const std::string& working_dir,
                                 std::size_t most) {
-  const auto failed = [&](const char* call) {
-    Error error = sys::errno_error("copy " + shown(path) + " inside",
-                                   std::string(call) + "(" + shown(path) + ")");
-    error.kind = ErrorKind::Usage;
-    error.hint = path_remedy(error.sys_errno);
-    return error;
-  };
-  TRY(check_ends(path));
-  const Fd file(::open(seen_from(working_dir, path).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) return failed("open");
-  std::string content;
-  constexpr std::size_t kChunk = 64 << 10;
-  for (;;) {
-    const std::size_t had = content.size();
-    content.resize(had + kChunk);
-    const ssize_t got = ::read(file.get(), content.data() + had, kChunk);
-    if (got < 0) return failed("read");
-    content.resize(had + static_cast<std::size_t>(got));
-    if (got == 0) return content;
-    if (content.size() > most) {
+  const auto told = [&](Error error) {
+    if (error.sys_errno == EFBIG) {
       return usage_error("copy " + shown(path) + " inside: it is larger than the layer",
                          "raise --layer-size, or show it with --ro");
     }
-  }
+    error.kind = ErrorKind::Usage;
+    if (error.sys_errno != 0) {
+      error.action = "copy " + shown(path) + " inside";
+      error.hint = path_remedy(error.sys_errno);
+    }
+    return error;
+  };
+  const Result<Fd> file = open_input(path, working_dir);
+  if (!file) return told(file.error());
+  Result<std::string> content = read_input(file->get(), path, most);
+  return content ? std::move(content) : told(content.error());
 }
 
 }  // namespace mayfly::host

@@ -57,11 +57,8 @@ struct SourceFact {
 // A look, not a proof: at most 4,096 entries of each directory are read (mayfly-run(1) says so).
 [[nodiscard]] Channels channels_in(const std::string& directory);
 
-// Refuses a named FIFO: opening or reading one may take for ever.
-[[nodiscard]] Result<void> check_ends(const std::string& path);
-
-// The content of a regular file or pipe that goes into the sandbox as a copy, read whole. Errors:
-// as above, or more than `most` bytes, which is what the layer holds.
+// The content of a file or pipe that goes into the sandbox as a copy, read whole by open_input()
+// and read_input(). Errors: theirs, or more than `most` bytes, which is what the layer holds.
 [[nodiscard]] Result<std::string> read_source(const std::string& path,
                                               const std::string& working_dir, std::size_t most);
 

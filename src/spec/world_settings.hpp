@@ -85,7 +85,8 @@ inline constexpr Setting kWorldSettings[] = {
      .help = "a file at DST with a text or a copy of SRC",
      .man =
          "Make a file at `DST` that holds `TEXT` as it is, with no newline added, or, after a "
-         "`@`, a copy of the host's file `SRC`. A text that begins with `@` is written with "
+         "`@`, a copy of the host's file `SRC`, which may be what is for `--env-file`. A text that "
+         "begins with `@` is written with "
          "two. The default mode is 644; a file that is there already is written anew and keeps its "
          "mode, unless `MODE` is given. The text can be seen by every user of the host in the "
          "list of processes: pass secrets by `@`.",
@@ -149,9 +150,11 @@ inline constexpr Setting kWorldSettings[] = {
      .argument = "FILE",
      .group = kCommand,
      .help = "set the variables that FILE lists",
-     .man = "Set variables from a file with one `NAME=VALUE` on each line. Empty lines and lines "
-            "that begin with `#` are skipped. Everything after the first `=` is the value: quotes "
-            "and backslashes have no meaning. The file may be a pipe.",
+     .man =
+         "Set variables from a file with one `NAME=VALUE` on each line. Empty lines and lines "
+         "that begin with `#` are skipped. Everything after the first `=` is the value: quotes "
+         "and backslashes have no meaning. The file may be a pipe, as of a process substitution, "
+         "which has to end within 30 seconds; a terminal or a FIFO that has a name is refused.",
      .form = Form::Item,
      .key = "env",
      .item = "file",

@@ -1,7 +1,10 @@
 // Wrong requests: each is refused before anything starts, with words that name what is wrong. And
 // requests that only look wrong.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/host.hpp"
 #include "harness/sandbox.hpp"
@@ -130,6 +133,41 @@ TEST_CASE("a file that is read is told with the option that names it, and with i
     check_refused({{option, large}, ("more than 1048576 bytes " + named).c_str()});
     check_refused({{option, "/dev/zero"}, "name a smaller file"});
   }
+}
+
+TEST_CASE("a terminal or a FIFO in the place of a file is refused at once, whatever leads to it") {
+  const TempDir host;
+  const Fd screen(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  REQUIRE(screen);
+  REQUIRE(::unlockpt(screen.get()) == 0);
+  char name[64];
+  REQUIRE(::ptsname_r(screen.get(), name, sizeof name) == 0);
+  REQUIRE(::symlink(name, (host / "terminal").c_str()) == 0);
+  REQUIRE(::mkfifo((host / "fifo").c_str(), 0600) == 0);
+  for (const std::string option : {"--env-file", "--spec", "--seccomp", "--file"}) {
+    CAPTURE(option);
+    const std::string before = option == "--file" ? "/x=@" : "";
+    for (const std::string& path : {host / "terminal", host / "fifo"}) {
+      const std::string what = path == host / "fifo" ? "FIFO" : "terminal";
+      check_refused({{option, before + path}, ("it is a " + what + ", which may never").c_str()});
+      check_refused({{option, before + path}, "hint: name a file, or use a process"});
+    }
+  }
+  check_refused({{"--policy", host / "fifo"}, "no regular file"});
+}
+
+TEST_CASE("what a process substitution says is read as a file") {
+  const TempDir host;
+  const std::string script =
+      "exec 8< <(echo A=said); exec \"$0\" run --project none --env-file /dev/fd/8 --file "
+      "/copy=@<(echo copied) -- sh -c 'echo $A; cat /copy'";
+  const Finished ended = Command({"/bin/bash", "-c", script, mayfly_path()}).run();
+  CHECK(ended.err == "");
+  CHECK(ended.out == "said\ncopied\n");
+  const Finished typed = Command({mayfly_path(), "run", "--project", "none", "--spec", "-"})
+                             .in("command = ['echo', 'x']")
+                             .run();
+  CHECK(typed.out == "x\n");
 }
 
 TEST_CASE("a value of a policy that only a start finds wrong is told with its place") {
