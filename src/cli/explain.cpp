@@ -93,7 +93,9 @@ Result<void> check_mount_points(const plan::Plan& plan) {
 Result<std::string> explanation(Request& request) {
   const spec::Spec& spec = request.spec;
   report::Reporter reporter;
-  TRY(reporter.take({.status_fd = spec.status_fd, .result_file = spec.result_file}));
+  TRY(reporter.take({.status_fd = spec.status_fd,
+                     .result_file = spec.result_file,
+                     .working_dir = request.working_dir}));
   const host::HostFacts facts = TRY(gather_facts(request.spec, request.working_dir));
   plan::Plan plan = TRY(plan::make_plan(spec, facts, caller_environment()));
   TRY(check_mount_points(plan));

@@ -126,7 +126,8 @@ void look_at_reports(const spec::Spec& spec, host::HostFacts& facts) {
   const auto add = [&](Kind kind, std::optional<std::string> path) {
     if (path) facts.report_places.push_back({.kind = kind, .path = std::move(*path)});
   };
-  if (!spec.result_file.empty()) add(Kind::Result, host::place_of_result(spec.result_file));
+  if (!spec.result_file.empty())
+    add(Kind::Result, host::place_of_result(spec.result_file, facts.working_dir));
   if (spec.status_fd >= 0) add(Kind::Status, host::place_of_descriptor(spec.status_fd));
   if (spec.control_fd >= 0) add(Kind::Control, host::place_of_descriptor(spec.control_fd));
 }

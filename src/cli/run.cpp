@@ -101,8 +101,10 @@ int run(const Request& request) {
   const spec::Spec& spec = request.spec;
   if (request.print_spec) return print_spec(spec);
   report::Reporter reporter;
-  const Result<void> opened = reporter.open(
-      {.status_fd = spec.status_fd, .result_file = spec.result_file, .policies = request.policies});
+  const Result<void> opened = reporter.open({.status_fd = spec.status_fd,
+                                             .result_file = spec.result_file,
+                                             .policies = request.policies,
+                                             .working_dir = request.working_dir});
   if (!opened) return refuse_run(request, opened.error());
   Explainer explainer(request, reporter);
   const Outcome outcome = explained(request, attempt(request, explainer));
@@ -121,7 +123,7 @@ int refuse_run(const Request& request, const Error& error) {
   say(complaint(error));
   const report::Reports places[] = {
       {.status_fd = spec.status_fd, .result_file = {}},
-      {.status_fd = -1, .result_file = spec.result_file},
+      {.status_fd = -1, .result_file = spec.result_file, .working_dir = request.working_dir},
   };
   // Each by itself: one that is wrong must not keep the other from getting its result.
   for (const report::Reports& place : places) {

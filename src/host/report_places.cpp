@@ -20,11 +20,13 @@ std::optional<std::string> path_of(int fd) {
 
 }  // namespace
 
-std::optional<std::string> place_of_result(const std::string& path) {
+std::optional<std::string> place_of_result(const std::string& path,
+                                           const std::string& working_dir) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return std::nullopt;
   const std::string directory = path.substr(0, slash + 1);
-  const Fd opened(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Fd opened(::open(seen_from(working_dir, normal_path(directory)).c_str(),
+                         O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!opened) return std::nullopt;
   const std::optional<std::string> real = path_of(opened.get());
   if (!real) return std::nullopt;

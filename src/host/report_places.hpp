@@ -14,8 +14,10 @@ struct ReportPlace {
 };
 
 // Of a result that is to be written at `path`: its directory's, and its name in that. nullopt:
-// there is no such directory, so none will be written.
-[[nodiscard]] std::optional<std::string> place_of_result(const std::string& path);
+// there is no such directory, so none will be written. What lies in the working directory is
+// looked for from there.
+[[nodiscard]] std::optional<std::string> place_of_result(const std::string& path,
+                                                         const std::string& working_dir);
 
 // Of the regular file or FIFO that an open descriptor is. nullopt: it is something else, such as a
 // pipe, or nothing leads to it any more.

@@ -225,7 +225,7 @@ std::string result_json(const Outcome& outcome, const Policies& policies) {
   return json.end_object().take();
 }
 
-Result<ResultFile> ResultFile::open(const std::string& path) {
+Result<ResultFile> ResultFile::open(const std::string& path, const std::string& working_dir) {
   ResultFile file;
   file.path_ = path;
   const std::size_t slash = path.rfind('/');
@@ -247,7 +247,8 @@ Result<ResultFile> ResultFile::open(const std::string& path) {
     return usage_error("write the result to " + shown(path) + ": it would replace what is there",
                        "name a file elsewhere, or let --status-fd write to a descriptor");
   }
-  file.directory_ = Fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::string from_here = directory_of(seen_from(working_dir, path));
+  file.directory_ = Fd(::open(from_here.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!file.directory_) return cannot_write(path, "open(" + shown(directory) + ")");
   if (::faccessat(file.directory_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
     return cannot_write(path, "faccessat(" + shown(directory) + ", W_OK)");

@@ -29,7 +29,8 @@ class ResultFile {
  public:
   // Refused, so that a typing error does not cost a run: a directory that is not there or does not
   // let us write, a path that is no regular file.
-  [[nodiscard]] static Result<ResultFile> open(const std::string& path);
+  [[nodiscard]] static Result<ResultFile> open(const std::string& path,
+                                               const std::string& working_dir = {});
 
   // Writes a file beside it and renames that over it: a reader sees the whole result or none. A
   // link at the path is replaced.

@@ -40,7 +40,8 @@ JsonWriter start_event(const char* name) {
 }  // namespace
 
 Result<void> Reporter::take(Reports reports) {
-  if (!reports.result_file.empty()) result_file_ = TRY(ResultFile::open(reports.result_file));
+  if (!reports.result_file.empty())
+    result_file_ = TRY(ResultFile::open(reports.result_file, reports.working_dir));
   if (reports.status_fd != -1) {
     TRY(supervise::take_descriptor(
         reports.status_fd, Direction::Write,

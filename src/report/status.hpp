@@ -23,6 +23,7 @@ struct Reports {
   int status_fd = -1;       // -1: none
   std::string result_file;  // empty: none
   Policies policies = {};
+  std::string working_dir = {};  // where what lies in it is looked for from
 };
 
 class Reporter final : public supervise::Observer {

@@ -93,4 +93,5 @@ TEST_CASE("what is named from a directory that is replaced meanwhile is looked f
   const Seen copied = start_often({"--project", "none", "--file", "/q=@key"}, "cat /q");
   CHECK_FALSE(contains(copied.out, "SECRET"));
   CHECK(copied.refused == 40);
+  start_often({"--project", "none", "--result", "made"}, "echo own");
 }
