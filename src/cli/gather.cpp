@@ -32,6 +32,10 @@ Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFact
   const host::MountPoint* mount = host::mount_of(facts.mounts, fact.real);
   const bool below_proc = is_within(fact.real, "/proc");
   if (!below_proc && (mount == nullptr || !host::is_kernel_fs(mount->fstype))) return {};
+  if (fact.kind == host::SourceFact::Kind::Device) {
+    return usage_error("show " + shown(fact.path) + " inside: it is a device",
+                       "--device " + shown(fact.path) + " shows one, at its own path");
+  }
   return usage_error("show " + shown(fact.path) +
                          " inside: it belongs to a file system of the "
                          "kernel" +

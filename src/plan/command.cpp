@@ -22,10 +22,11 @@ std::vector<std::string> program_paths(std::string_view program,
   if (program.find('/') != std::string_view::npos) return {joined(chdir, program)};
   std::vector<std::string> paths;
   const char* path = find_variable(env, "PATH");
-  if (path == nullptr) return paths;
-  for (std::string_view element : split(path, ':')) {
-    if (element.empty()) continue;
-    const std::string directory = element[0] == '/' ? std::string(element) : joined(chdir, element);
+  for (std::string_view element : split(path != nullptr ? path : "", ':')) {
+    const bool is_absolute = !element.empty() && element[0] == '/';
+    const std::string directory = element.empty() ? std::string(chdir)
+                                  : is_absolute   ? std::string(element)
+                                                  : joined(chdir, element);
     paths.push_back(joined(directory, program));
   }
   return paths;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "plan/command.hpp"
 #include "plan/covering.hpp"
 #include "plan/environment.hpp"
@@ -67,12 +68,34 @@ Result<void> add_profile(const spec::Spec& spec, const host::HostFacts& facts, P
   return {};
 }
 
+// Who is to end the sandbox at a refused call must hear of each.
+Error never_fatal(const spec::Spec& spec, const std::string& untold_call, bool is_profile) {
+  const std::string filter = is_profile ? "the seccomp profile " + shown(spec.seccomp_file)
+                                        : "the choice of groups of system calls";
+  const std::string why = untold_call.empty()
+                              ? "is too long"
+                              : "may refuse " + untold_call + ", which the sandbox's init needs";
+  Error error = usage_error(
+      "end the sandbox at a refused system call: " + filter + " " + why + ", so that only the " +
+          "command can be held to it and what it refuses is not told",
+      (untold_call.empty() ? std::string("shorten it") : "allow " + untold_call + " in it") +
+          ", or leave out --seccomp-action kill");
+  error.about = Subject{.key = is_profile ? "seccomp" : "syscalls"};
+  return error;
+}
+
 // Who listens hears of what init's own filter refuses, which takes in the others where it can.
-void tell_refusals(Plan& plan) {
+Result<void> tell_refusals(const spec::Spec& spec, Plan& plan) {
+  const policy::Program last =
+      plan.programs.task.empty() ? policy::Program{} : plan.programs.task.back();
   policy::Told told =
       policy::with_told(std::move(plan.programs), policy::stock_filter(plan.filter));
   plan.programs = std::move(told.programs);
-  if (told.is_complete) return;
+  if (told.is_complete) return {};
+  if (plan.refusals == Refusals::Fatal) {
+    const bool is_profile = !spec.seccomp_file.empty() && plan.programs.task.front() == last;
+    return never_fatal(spec, told.untold_call, is_profile);
+  }
   const std::string why = told.untold_call.empty()
                               ? "it is too long"
                               : "it may refuse " + told.untold_call + ", which init needs";
@@ -80,6 +103,7 @@ void tell_refusals(Plan& plan) {
       {.what = "denials",
        .enforcement = Enforcement::Approximated,
        .how = "what a filter refuses that only the command has loaded is not told: " + why});
+  return {};
 }
 
 Result<void> choose_filter(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
@@ -91,10 +115,10 @@ Result<void> choose_filter(const spec::Spec& spec, const host::HostFacts& facts,
                                          : Refusals::Silent;
   plan.filter = nesting ? (live ? Filter::NestingLive : Filter::Nesting)
                         : (live ? Filter::Live : Filter::Default);
-  plan.programs = TRY(policy::programs_for(spec.syscalls, plan.filter));
+  plan.programs = TRY(about({.key = "syscalls"}, policy::programs_for(spec.syscalls, plan.filter)));
   add_missed_note(plan);
   TRY(about({.key = "seccomp"}, add_profile(spec, facts, plan)));
-  if (plan.refusals != Refusals::Silent) tell_refusals(plan);
+  if (plan.refusals != Refusals::Silent) TRY(tell_refusals(spec, plan));
   return {};
 }
 

@@ -101,7 +101,8 @@ Result<Program> compile_profile(const Profile& profile) {
             std::to_string(program.code.size()) + " instructions",
         "the kernel takes at most " + std::to_string(BPF_MAXINSNS) + ": leave out rules");
   }
-  TRY(check_can_execute(program.code, "the seccomp profile " + shown(profile.name)));
+  TRY(check_can_execute(program.code, "the seccomp profile " + shown(profile.name),
+                        "allow execve and exit_group in it"));
   return program;
 }
 

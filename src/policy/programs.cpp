@@ -50,22 +50,36 @@ Choices with_init(Choices choices) {
   return choices;
 }
 
-// What the loader and the C library do before a program is at its main function, and to end.
-std::vector<std::string> missed_by_all(const Choices& choices) {
-  constexpr std::string_view kNeeded[] = {"execve",     "mmap",      "mprotect", "brk",
-                                          "openat",     "read",      "close",    "fstat",
-                                          "newfstatat", "exit_group"};
+// The groups that are refused and hold one of these calls.
+std::vector<std::string> refused_with(const Choices& choices,
+                                      std::span<const std::string_view> needed) {
   std::vector<std::string> missed;
   for (const Choice& choice : choices) {
     if (choice.stand == spec::Stand::Allow) continue;
     const auto& calls = choice.group->calls;
-    const bool is_needed = std::any_of(std::begin(kNeeded), std::end(kNeeded), [&](auto name) {
+    const bool is_needed = std::any_of(needed.begin(), needed.end(), [&](auto name) {
       const std::optional<std::uint32_t> number = call_number(name);
       return number && std::find(calls.begin(), calls.end(), *number) != calls.end();
     });
     if (is_needed) missed.push_back(choice.group->name);
   }
   return missed;
+}
+
+// What the loader and the C library do before a program is at its main function, and to end.
+std::vector<std::string> missed_by_all(const Choices& choices) {
+  constexpr std::string_view kNeeded[] = {"execve",     "mmap",      "mprotect", "brk",
+                                          "openat",     "read",      "close",    "fstat",
+                                          "newfstatat", "exit_group"};
+  return refused_with(choices, kNeeded);
+}
+
+std::string stay_allowed(const Choices& choices) {
+  constexpr std::string_view kLeast[] = {"execve", "exit_group"};
+  std::string list;
+  for (const std::string& group : refused_with(choices, kLeast))
+    list += (list.empty() ? "" : " and ") + group;
+  return "leave the group " + list + " allowed";
 }
 
 }  // namespace
@@ -102,13 +116,14 @@ std::string first_refused(std::span<const sock_filter> program, std::span<const 
   return {};
 }
 
-Result<void> check_can_execute(std::span<const sock_filter> program, std::string_view what) {
+Result<void> check_can_execute(std::span<const sock_filter> program, std::string_view what,
+                               std::string hint) {
   const SystemCall needed[] = {{.number = __NR_execve}, {.number = __NR_exit_group}};
   const std::string refused = first_refused(program, needed);
   if (refused.empty()) return {};
   return usage_error(
       "use " + std::string(what) + ": it refuses " + refused + ", so that no command could run",
-      "allow execve and exit_group");
+      std::move(hint));
 }
 
 Result<Programs> programs_for(std::span<const spec::SyscallRule> rules, Stock variant) {
@@ -123,7 +138,7 @@ Result<Programs> programs_for(std::span<const spec::SyscallRule> rules, Stock va
   const std::vector<Group> groups = all_groups();
   const Choices choices = TRY(choose(groups, stock_rules(), rules, variant));
   std::vector<sock_filter> program = TRY(compile(filter_of(audit_arch(), choices)));
-  TRY(check_can_execute(program, "these groups of system calls"));
+  TRY(check_can_execute(program, "these groups of system calls", stay_allowed(choices)));
   programs.missed = missed_by_all(choices);
   if (first_refused(program, init_calls()).empty()) {
     programs.init.code = std::move(program);

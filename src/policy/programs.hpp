@@ -52,6 +52,6 @@ struct Stands {
 
 // What executing a command takes at the very least, with its arguments as far as filters see them.
 [[nodiscard]] Result<void> check_can_execute(std::span<const sock_filter> program,
-                                             std::string_view what);
+                                             std::string_view what, std::string hint);
 
 }  // namespace mayfly::policy

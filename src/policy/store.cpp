@@ -54,6 +54,7 @@ struct Wanted {
   std::string name;
   std::size_t first_directory = 0;  // of the store's; one behind the last: the stock ones only
   std::string beside;               // where a relative file name starts
+  bool is_own_name = false;         // of what extends it
 };
 
 class Loader {
@@ -93,12 +94,19 @@ class Loader {
       if (store_.has_file(path)) return read_file(path, i + 1);
     }
     const StockPolicy* stock = find_stock(wanted.name);
-    if (stock == nullptr) return not_found(wanted.name);
+    if (stock == nullptr) return wanted.is_own_name ? no_base(wanted.name) : not_found(wanted.name);
     layers_.push_back(TRY(layer_of(*stock)));
     has_extends_ = false;
     if (*stock->extends == '\0') return std::optional<Wanted>();
     return std::optional(
         Wanted{.name = stock->extends, .first_directory = store_.directories.size(), .beside = {}});
+  }
+
+  // A policy that extends its own name means another one of it, which a later directory has.
+  static Error no_base(const std::string& name) {
+    return usage_error("use another policy " + shown(name) + ": there is none",
+                       "a policy cannot extend itself: its own name means a policy of a later "
+                       "directory, or a stock policy; leave extends out, or name another");
   }
 
   Error not_found(const std::string& name) const {
@@ -139,8 +147,10 @@ class Loader {
     // Its own name is the next one of it; any other is looked for from the start.
     const std::string own = path.substr(base.size());
     const bool same = extends->text + std::string(kEnding) == own;
-    return std::optional(Wanted{
-        .name = extends->text, .first_directory = same ? next_directory : 0, .beside = base});
+    return std::optional(Wanted{.name = extends->text,
+                                .first_directory = same ? next_directory : 0,
+                                .beside = base,
+                                .is_own_name = same});
   }
 
   // What goes wrong with a base is told with the place that names it, unless it has one of its own.

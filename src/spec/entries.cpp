@@ -129,12 +129,14 @@ const char* name_of(Made made) {
     case Made::Unknown:
       break;
   }
-  return "something else";
+  return "there already";
 }
 
-// Whether `entry` can be put where an entry of its very target was made.
-bool fits_on(Made there, Made entry) {
-  if (there == Made::Unknown) return true;
+// Whether `entry` can be put where `first`, an entry of its very target, was made. A mask may have
+// found nothing; what has a source has put something there.
+bool fits_on(FsKind first, Made entry) {
+  const Made there = made_by(first);
+  if (there == Made::Unknown) return entry != Made::Link || first == FsKind::Mask;
   if (there == Made::Link) return false;
   return entry == there || entry == Made::Unknown || (there == Made::File && entry == Made::Device);
 }
@@ -154,7 +156,7 @@ Result<void> check_order(std::span<const FsEntry> before, const FsEntry& entry) 
     const FsEntry& first = before[i];
     const Made there = made_by(first.kind);
     if (first.target == entry.target) {
-      if (fits_on(there, made)) return {};
+      if (fits_on(first.kind, made)) return {};
       return in_the_way(first, entry, first.target, there);
     }
     if (is_within(entry.target, first.target)) {

@@ -122,7 +122,9 @@ inline constexpr Setting kOtherSettings[] = {
      .man = "What happens when the command makes a system call that the policy refuses. With "
             "`errno`, the default, the call fails. With `kill` the sandbox ends at once, with the "
             "reason `syscall_denied` and exit code 159; so that programs can still find out what "
-            "there is, a call that is answered ENOSYS, as by an older kernel, only fails.",
+            "there is, a call that is answered ENOSYS, as by an older kernel, only fails. It is "
+            "refused where a profile, or a denied group, may refuse what the sandbox's init "
+            "needs: such refusals cannot be told. See SECCOMP PROFILES in mayfly-policy(5).",
      .apply = set_seccomp_action,
      .text = seccomp_action_text},
     {.name = "explain-denials",

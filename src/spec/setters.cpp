@@ -121,13 +121,30 @@ Written tty_text(const Spec& spec) {
   return spec.tty == TtyMode::Yes ? "yes" : "no";
 }
 
-// In the spec an empty one is none: nobody who gives a name means that.
+namespace {
+// In the spec an empty text is none: nobody who gives one means that.
+Done refuse_empty(Text value, const char* use, const char* option) {
+  if (!value.empty()) return {};
+  return usage_error(std::string(use) + ": it is empty",
+                     "leave " + std::string(option) + " out, or check the variable in its place");
+}
+}  // namespace
+
 Done set_name(Draft& draft, Text value) {
-  if (value.empty()) {
-    return usage_error("use '' as a sandbox name: it is empty",
-                       "leave --name out, or check the variable in its place");
-  }
+  TRY(refuse_empty(value, "use '' as a sandbox name", "--name"));
   draft.spec.name = std::string(value);
+  return {};
+}
+
+Done set_user(Draft& draft, Text value) {
+  TRY(refuse_empty(value, "run as user ''", "--user"));
+  draft.spec.user = std::string(value);
+  return {};
+}
+
+Done set_chdir(Draft& draft, Text value) {
+  TRY(refuse_empty(value, "start in ''", "--chdir"));
+  draft.spec.chdir = path_inside(value);
   return {};
 }
 

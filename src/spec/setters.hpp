@@ -142,6 +142,9 @@ Done set_tty(Draft& draft, Text value);
 Written tty_text(const Spec& spec);
 Done set_seccomp_action(Draft& draft, Text value);
 Written seccomp_action_text(const Spec& spec);
+Done set_name(Draft& draft, Text value);
+Done set_user(Draft& draft, Text value);
+Done set_chdir(Draft& draft, Text value);
 Done set_unsafe_ids(Draft& draft, Text value);
 Written unsafe_ids_text(const Spec& spec);
 
@@ -149,7 +152,6 @@ Written unsafe_ids_text(const Spec& spec);
 Done add_env(Draft& draft, Text value);
 Done pass_env(Draft& draft, Text value);
 Done add_env_file(Draft& draft, Text value);
-Done set_name(Draft& draft, Text value);
 Done set_label(Draft& draft, Text value);
 Done add_mask(Draft& draft, Text value);
 Done add_device(Draft& draft, Text value);

@@ -167,10 +167,7 @@ inline constexpr Setting kWorldSettings[] = {
      .man = "Start the command in `DIR`, an absolute path in the sandbox. Without it the command "
             "starts where the caller is, if that directory exists in the sandbox, otherwise in "
             "its home directory.",
-     .apply = [](Draft& d, Text v) -> Done {
-       d.spec.chdir = path_inside(v);
-       return {};
-     },
+     .apply = set_chdir,
      .text = text_text<&Spec::chdir>},
     {.name = "user",
      .letter = 'u',
@@ -179,7 +176,7 @@ inline constexpr Setting kWorldSettings[] = {
      .help = "run as this user of the sandbox",
      .man = "Run the command as a user of the sandbox. `USER` and `GROUP` are names from its own "
             "passwd and group files, or numbers. See USERS for who it is otherwise.",
-     .apply = set_text<&Spec::user>,
+     .apply = set_user,
      .text = text_text<&Spec::user>},
     {.name = "hostname",
      .argument = "NAME",

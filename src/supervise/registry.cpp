@@ -37,6 +37,7 @@ Error with_remedy(Error error, const std::string& path) {
   if (!error.hint.empty() || number == 0) return error;
   const bool root = ::geteuid() == 0;
   if (number == ENOSPC || number == EDQUOT) error.hint = "make room in " + shown(path);
+  if (number == EFBIG) error.hint = sys::write_remedy(number);
   if (number == EROFS || number == EACCES || number == ENOENT) {
     error.hint = root ? "make " + shown(path) + " a directory that can be written to"
                       : "set XDG_RUNTIME_DIR to a directory that you can write to, or unset it";

@@ -102,6 +102,38 @@ TEST_CASE("a profile that init could not work under is kept, and that it is not 
   CHECK(contains(ended.err, "is not told: it may refuse ppoll, which init needs"));
 }
 
+TEST_CASE("--seccomp-action kill is refused where a refused call would not be told") {
+  const TempDir host;
+  const std::string profile =
+      host.file("p.json", R"({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["ppoll"],)"
+                          R"("action": "SCMP_ACT_ERRNO", "errnoRet": 95}]})");
+  const struct {
+    Words options;
+    std::string words;
+  } cases[] = {
+      {{"--seccomp", profile}, "the seccomp profile " + profile + " may refuse ppoll, which"},
+      {{"--deny-syscalls", "polling"}, "the choice of groups of system calls may refuse "},
+      {{"--deny-syscalls", "polling", "--seccomp", profile}, "the choice of groups"},
+      {{"--deny-syscalls", "numa", "--seccomp", profile}, "the seccomp profile " + profile},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(joined(each.options));
+    Words words = {mayfly_path(), "run", "--seccomp-action", "kill"};
+    words.insert(words.end(), each.options.begin(), each.options.end());
+    words.push_back("true");
+    const Finished ran = Command(words).run();
+    words.insert(words.begin() + 1, "explain");
+    const Finished told = Command(words).run();
+    CHECK(ran.code == 125);
+    CHECK(contains(ran.err, each.words));
+    CHECK(contains(ran.err, "or leave out --seccomp-action kill"));
+    CHECK(told.code == 125);
+    CHECK(told.err == ran.err);
+  }
+  const std::string policy = host.file("p.toml", "seccomp = './p.json'\nseccomp-action = 'kill'\n");
+  CHECK(contains(sh("true", {"--policy", policy}).err, "(seccomp at " + policy + ":1:11)"));
+}
+
 TEST_CASE("a call that has no name is told by its number") {
   const Ended ended = run({"--explain-denials"}, calls(kNewest, 1));
   CHECK(ended.out == "38\n");

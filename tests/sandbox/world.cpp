@@ -62,6 +62,19 @@ TEST_CASE("a command found in the caller's directory only is found as ./NAME") {
   CHECK(local.end().out == "2:b c\n");
 }
 
+TEST_CASE("a PATH that names nothing, or the directory itself: 127 and words, as in a shell") {
+  for (const char* path : {"PATH=", "PATH=:", "PATH=/no/such"}) {
+    CAPTURE(path);
+    const Ended ended = run({"--env", path}, {"no-such-tool"});
+    CHECK(ended.code == 127);
+    CHECK(ended.reason() == "exec_failed");
+    CHECK(contains(ended.err, "run no-such-tool in the sandbox: No such file or directory"));
+  }
+  Run local({"--env", "PATH=:/usr/bin:/bin"}, {"tool"});
+  local.project().file("tool", "#!/bin/sh\necho here\n", 0755);
+  CHECK(local.end().out == "here\n");
+}
+
 TEST_CASE("--chdir names another directory, one that is missing is refused before the start") {
   CHECK(run({"--chdir", "/usr"}, {"/bin/pwd"}).out == "/usr\n");
   const Ended refused = sh("echo started", {"--chdir", "/no/such/place"});

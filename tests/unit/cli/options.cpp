@@ -57,11 +57,22 @@ TEST_CASE("short and long forms mean the same") {
   }
 }
 
-TEST_CASE("an empty name is refused, as another that is none") {
-  const Parsed parsed = read_words(kRunVerb, {"--name", "", "a"});
-  REQUIRE_FALSE(parsed.result);
-  CHECK(describe(parsed.result.error()) == "cannot use '' as a sandbox name: it is empty (--name)");
-  CHECK_FALSE(parsed.result.error().hint.empty());
+TEST_CASE("an empty name or user or directory is refused, as another that is none") {
+  const struct {
+    const char* option;
+    const char* message;
+  } cases[] = {
+      {"--name", "cannot use '' as a sandbox name: it is empty (--name)"},
+      {"--user", "cannot run as user '': it is empty (--user)"},
+      {"--chdir", "cannot start in '': it is empty (--chdir)"},
+  };
+  for (const auto& each : cases) {
+    const Parsed parsed = read_words(kRunVerb, {each.option, "", "a"});
+    REQUIRE_FALSE(parsed.result);
+    CHECK(describe(parsed.result.error()) == each.message);
+    CHECK(parsed.result.error().hint ==
+          "leave " + std::string(each.option) + " out, or check the variable in its place");
+  }
 }
 
 TEST_CASE("what cannot be read is named, with a hint") {

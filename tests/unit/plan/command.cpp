@@ -16,14 +16,13 @@ TEST_CASE("program_paths: a name with a slash is one path") {
 TEST_CASE("program_paths: any other name is looked for in the task's PATH") {
   CHECK(program_paths("ls", {"X=1", "PATH=/usr/bin:/bin/"}, "/w") ==
         Paths{"/usr/bin/ls", "/bin/ls"});
-  // the current directory is never meant by an empty element
-  CHECK(program_paths("ls", {"PATH=:/bin::"}, "/w") == Paths{"/bin/ls"});
+  CHECK(program_paths("ls", {"PATH=:/bin:"}, "/w") == Paths{"/w/ls", "/bin/ls", "/w/ls"});
   CHECK(program_paths("ls", {"PATH=node_modules/.bin:."}, "/w") ==
         Paths{"/w/node_modules/.bin/ls", "/w/./ls"});
 }
 
-TEST_CASE("program_paths: nowhere to look") {
-  CHECK(program_paths("ls", {"PATH="}, "/w").empty());
-  CHECK(program_paths("ls", {"PATHS=/bin", "XPATH=/bin"}, "/w").empty());
+TEST_CASE("program_paths: where PATH names nothing there is still a path to fail with") {
+  CHECK(program_paths("ls", {"PATH="}, "/") == Paths{"/ls"});
+  CHECK(program_paths("ls", {"PATHS=/bin", "XPATH=/bin"}, "/w") == Paths{"/w/ls"});
   CHECK(program_paths("", {"PATH=/bin"}, "/w").empty());
 }

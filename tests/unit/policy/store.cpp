@@ -146,6 +146,10 @@ TEST_CASE("circles and chains that are too long are refused with their place") {
         "ROOT/user/a.toml: it extends itself");
   place.write("user/self.toml", "extends = './self.toml'\n");
   CHECK(place.complaint("self").find("it extends itself") != std::string::npos);
+  place.write("user/mine.toml", "extends = 'mine'\n");
+  CHECK(place.complaint("mine") ==
+        "cannot read ROOT/user/mine.toml:1:11: extends: cannot use another policy mine: there is "
+        "none");
   place.write("user/lost.toml", "extends = 'nowhere'\n");
   CHECK(place.complaint("lost") ==
         "cannot read ROOT/user/lost.toml:1:11: extends: cannot use the "

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,6 +115,19 @@ TEST_CASE("registry: one id, one sandbox") {
           "removed\n"
           "claimed");
   }
+}
+
+TEST_CASE("registry: a limit of file sizes is told with its remedy") {
+  const TempDir top;
+  CHECK(in_child([&] {
+          const RuntimeDir directory = RuntimeDir::open(top / "mayfly").value();
+          ::signal(SIGXFSZ, SIG_IGN);
+          const rlimit none = {};
+          ::setrlimit(RLIMIT_FSIZE, &none);
+          const Result<Entry> entry = Entry::claim(directory, record_of("build"), {});
+          return entry ? std::string("claimed")
+                       : errno_name(entry.error().sys_errno) + " | " + entry.error().hint;
+        }) == "EFBIG | raise the limit of file sizes, as with ulimit -f unlimited");
 }
 
 TEST_CASE("registry: of many that claim one id at once, exactly one gets it") {
