@@ -231,7 +231,11 @@ Words mount_words(const plan::Plan& plan, std::uint32_t index, const Failure& fa
 Words chdir_words(const plan::Plan& plan) {
   Words words{.action = "start in " + shown(plan.chdir),
               .call = "chdir(" + shown(plan.chdir) + ")",
-              .hint = "--chdir names a directory inside, which the sandbox's user may enter"};
+              .hint = plan.chdir_is_asked
+                          ? "--chdir names a directory inside, which the sandbox's user may enter"
+                          : "the command starts where its caller is, else in its home directory, "
+                            "and must be able to enter that: change its mode, or start elsewhere "
+                            "by --chdir /"};
   const MountStep* over = plan::mount_over(plan.mounts, std::string_view(plan.chdir).substr(1));
   const bool is_home = plan.chdir == plan.ids.home;
   if (!is_home || over == nullptr || over->target.empty()) return words;

@@ -16,6 +16,7 @@
 #include "plan/project.hpp"
 #include "plan/reports.hpp"
 #include "plan/root_view.hpp"
+#include "plan/start_dir.hpp"
 #include "policy/merge.hpp"
 #include "policy/profile.hpp"
 
@@ -141,22 +142,6 @@ bool has_terminal(const spec::Spec& spec, const host::HostFacts& facts) {
          !spec.unsafe.unsafe_tty;
 }
 
-// Directories that the sandbox shows under the path they have on the host.
-std::vector<std::string> same_paths(const spec::Spec& spec, const host::HostFacts& facts,
-                                    const std::string& project) {
-  std::vector<std::string> paths;
-  if (!project.empty()) paths.push_back(project);
-  if (spec.root == spec::RootKind::Host) {
-    for (const host::TopEntry& entry : facts.top) {
-      if (entry.kind == host::TopEntry::Kind::Directory) paths.push_back("/" + entry.name);
-    }
-  }
-  for (const spec::FsEntry& entry : spec.fs) {
-    if (entry.source == entry.target && !entry.source.empty()) paths.push_back(entry.target);
-  }
-  return paths;
-}
-
 }  // namespace
 
 void choose_meter(const spec::Spec& spec, Plan& plan) {
@@ -202,7 +187,8 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
   plan.terminal = has_terminal(spec, facts);
   plan.env = TRY(task_environment(spec, plan.ids, caller_env,
                                   plan.terminal ? Terminal::Present : Terminal::None));
-  plan.chdir = TRY(start_dir(spec, facts, plan.ids, same_paths(spec, facts, view.project.dir)));
+  plan.chdir = TRY(start_dir(spec, facts, view.project.dir, plan));
+  plan.chdir_is_asked = !spec.chdir.empty();
   plan.program_paths = program_paths(spec.argv.front(), plan.env, plan.chdir);
   plan.umask = spec.umask;
   plan.linger = spec.linger;

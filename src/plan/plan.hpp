@@ -181,6 +181,7 @@ struct Plan {
   std::vector<std::string> program_paths;  // candidates, in order
   std::vector<std::string> env;            // "NAME=VALUE"
   std::string chdir;                       // absolute, inside
+  bool chdir_is_asked = false;             // else it is the caller's, or HOME
   unsigned umask = 022;
   bool linger = false;
   bool terminal = false;         // the task gets a pty of the sandbox's own devpts

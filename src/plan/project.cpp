@@ -102,17 +102,4 @@ Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& fa
       .dir = facts.working_dir, .why = "the working directory", .inode = facts.working_inode};
 }
 
-Result<std::string> start_dir(const spec::Spec& spec, const host::HostFacts& facts, const Ids& ids,
-                              const std::vector<std::string>& same_paths) {
-  if (!spec.chdir.empty()) {
-    if (spec.chdir[0] == '/') return spec.chdir;
-    return usage_error("start in " + shown(spec.chdir) + ": it is not an absolute path",
-                       "give the path as it is inside the sandbox, beginning with '/'");
-  }
-  const auto shows = [&](const std::string& tree) { return is_within(facts.working_dir, tree); };
-  const bool seen =
-      !facts.working_dir.empty() && std::any_of(same_paths.begin(), same_paths.end(), shows);
-  return seen ? facts.working_dir : ids.home;
-}
-
 }  // namespace mayfly::plan

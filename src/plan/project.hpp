@@ -1,4 +1,4 @@
-// Which directory of the host is the project, and where the task starts (DESIGN 7).
+// Which directory of the host is the project (DESIGN 7).
 #pragma once
 
 #include <optional>
@@ -31,12 +31,5 @@ struct Project {
 // Why a directory is no project unless it is named, or empty if it may be one: "it is the home
 // directory", "it belongs to the system". `dir` is normal and absolute.
 [[nodiscard]] std::string why_no_project(const std::string& dir, const host::HostFacts& facts);
-
-// Where the task starts, inside: spec.chdir, else the caller's working directory if it is seen
-// inside at its own path, else HOME.
-//   same_paths  directories that the sandbox shows under the path they have on the host
-[[nodiscard]] Result<std::string> start_dir(const spec::Spec& spec, const host::HostFacts& facts,
-                                            const Ids& ids,
-                                            const std::vector<std::string>& same_paths);
 
 }  // namespace mayfly::plan

@@ -165,8 +165,11 @@ inline constexpr Setting kWorldSettings[] = {
      .group = kCommand,
      .help = "start in this directory of the sandbox",
      .man = "Start the command in `DIR`, an absolute path in the sandbox. Without it the command "
-            "starts where the caller is, if that directory exists in the sandbox, otherwise in "
-            "its home directory.",
+            "starts where the caller is, if the sandbox shows that directory at its own path, as "
+            "it does the project, or if `--dir`, `--tmpfs`, `--ro` or another option puts a "
+            "directory exactly there. Otherwise it starts in its home directory: where a "
+            "`--tmpfs`, a `--mask` or another tree lies above the caller's directory, and for `/`, "
+            "`/tmp`, `/run`, `/dev` and `/proc`, which are the sandbox's own.",
      .apply = set_chdir,
      .text = text_text<&Spec::chdir>},
     {.name = "user",

@@ -84,6 +84,59 @@ TEST_CASE("--chdir names another directory, one that is missing is refused befor
   CHECK(contains(refused.err, "ENOENT"));
 }
 
+TEST_CASE("without --chdir: where the caller is if there is such a directory, else home") {
+  const auto start = [](const Words& options) {
+    Words words = {mayfly_path(), "run"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Words task = {"/bin/sh", "-c", "[ \"$PWD\" = \"$HOME\" ] && echo home || pwd"};
+    words.insert(words.end(), task.begin(), task.end());
+    return words;
+  };
+  const TempDir host;
+  host.dir("p");
+  host.dir("other");
+  const std::string here = host / "p", above = host.path();
+  const struct {
+    Words options;
+    bool is_there;
+  } cases[] = {
+      {{"--tmpfs", above}, false},
+      {{"--tmpfs", "/tmp"}, false},
+      {{"--mask", above}, false},
+      {{"--project", "none", "--tmpfs", here}, true},
+      {{"--project", "none", "--dir", here}, true},
+      {{"--project", "none", "--ro", (host / "other") + ":" + here}, true},
+      {{"--tmpfs", "/tmp", "--dir", here}, true},
+      {{"--mask", here}, true},
+      {{"--project", "none", "--mask", here}, false},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(joined(each.options));
+    Command command(start(each.options));
+    const Finished ended = command.cwd(here).run();
+    CAPTURE(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.out == (each.is_there ? here + "\n" : "home\n"));
+  }
+  for (const char* own : {"/", "/tmp", "/run", "/proc", "/dev"}) {
+    CAPTURE(own);
+    CHECK(Command(start({})).cwd(own).run().out == "home\n");
+  }
+}
+
+TEST_CASE("a start where the user may not enter names the directory and the remedy") {
+  const TempDir host;
+  host.dir("p");
+  Words words = {mayfly_path(), "run", "--project", "none", "--dir", (host / "p") + ":000", "true"};
+  Command command(words);
+  const Finished ended = command.cwd(host / "p").run();
+  CAPTURE(ended.err);
+  CHECK(ended.code == 125);
+  CHECK(contains(ended.err, "start in " + (host / "p")));
+  CHECK(contains(ended.err, "EACCES"));
+  CHECK(contains(ended.err, "hint: the command starts where its caller is"));
+}
+
 TEST_CASE("the host name is the sandbox's own") {
   char host[256] = "";
   ::gethostname(host, sizeof host);

@@ -121,26 +121,3 @@ TEST_CASE("--project MODE:DIR names any directory but the root and the kernel's 
   REQUIRE_FALSE(relative);
   CHECK(relative.error().action == "use sub as the project: the working directory is gone");
 }
-
-TEST_CASE("start_dir: as asked, else where the caller is if that is seen, else HOME") {
-  Ids ids;
-  ids.home = "/home/alice";
-  spec::Spec spec;
-  const std::vector<std::string> seen = {"/home/alice/p", "/usr"};
-  const auto start = [&](const host::HostFacts& facts) {
-    const auto dir = start_dir(spec, facts, ids, seen);
-    REQUIRE(dir);
-    return *dir;
-  };
-  CHECK(start(at("/home/alice/p/src")) == "/home/alice/p/src");
-  CHECK(start(at("/usr/share")) == "/usr/share");
-  CHECK(start(at("/home/alice/p2")) == "/home/alice");
-  CHECK(start(at("/srv/x")) == "/home/alice");
-  CHECK(start(at("")) == "/home/alice");
-  spec.chdir = "/inside/../kept";
-  CHECK(start(at("/usr")) == "/inside/../kept");  // links inside decide what ".." means
-  spec.chdir = "relative";
-  const auto refused = start_dir(spec, at("/usr"), ids, seen);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().action == "start in relative: it is not an absolute path");
-}
