@@ -1,6 +1,7 @@
 #include "cli/docs.hpp"
 
 #include <cstddef>
+#include <vector>
 
 #include "base/text.hpp"
 #include "cli/docs_schema.hpp"
@@ -8,6 +9,7 @@
 #include "cli/verbs.hpp"
 #include "policy/groups.hpp"
 #include "policy/stock.hpp"
+#include "spec/choices.hpp"
 #include "spec/setting_table.hpp"
 #include "supervise/outcome.hpp"
 
@@ -122,18 +124,25 @@ std::string bash_table() {
   std::string cases;
   for (const Verb* verb : verbs()) {
     names += (names.empty() ? "" : " ") + std::string(verb->name);
-    std::string flags;
+    std::string flags, choices, first;
     std::string taking = "|";
     for (const Option& option : verb->options) {
       flags += (flags.empty() ? "--" : " --") + std::string(option.name);
       if (option.argument == nullptr) continue;
       taking += "--" + std::string(option.name) + "|";
       if (option.letter != 0) taking += std::string("-") + option.letter + "|";
+      const std::vector<std::string_view> words = spec::choices_of(option.argument).words;
+      if (!words.empty()) choices += "|--" + std::string(option.name);
+      for (const std::string_view word : words)
+        (choices += ' ') += word;
     }
+    for (const char* word : verb->first)
+      first += (first.empty() ? "" : " ") + std::string(word);
     cases += "    " + std::string(verb->name) + ")\n      flags='" + flags + "'\n      taking='" +
-             taking + "'\n      ;;\n";
+             taking + "'\n      choices='" + choices + "|'\n      first='" + first +
+             "'\n      ;;\n";
   }
-  return "  verbs='" + names + "'\n  case ${COMP_WORDS[1]} in\n" + cases + "  esac\n";
+  return "  verbs='" + names + "'\n  case $verb in\n" + cases + "  esac\n";
 }
 
 namespace {

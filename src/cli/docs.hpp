@@ -23,8 +23,9 @@ namespace mayfly::cli {
 [[nodiscard]] std::string man_keys();
 [[nodiscard]] std::string man_groups();
 
-// What a bash completion script needs to know: sets verbs to all names, and flags and taking
-// (those with an argument, "|--root|-e|") to the options of the verb in COMP_WORDS[1].
+// What a bash completion script needs to know: sets verbs to all names and, for $verb, flags to its
+// options, taking to those with an argument ("|--root|-e|"), choices to the words that some of them
+// take ("|--tty auto yes no|") and first to those that its first word is one of.
 [[nodiscard]] std::string bash_table();
 
 // A template with its marks replaced. A mark is a line of its own: "@OPTIONS run@", "@VERBS@",

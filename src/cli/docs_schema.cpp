@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "cli/named_file.hpp"
 #include "cli/roff.hpp"
+#include "spec/choices.hpp"
 #include "spec/document.hpp"
 #include "spec/setting_table.hpp"
 #include "supervise/outcome.hpp"
@@ -22,32 +23,27 @@ using spec::Form;
 using spec::Node;
 using spec::Setting;
 
-// "auto|memory|disk": a choice among words. Upper case stands for something else.
-bool is_choice(std::string_view argument) {
-  return std::all_of(argument.begin(), argument.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || c == '|' || c == '-'; });
-}
-
 std::string_view number_kind(std::string_view argument) {
   if (argument == "DURATION") return "#/$defs/duration";
   return argument == "SIZE" ? "#/$defs/size" : "#/$defs/number";
 }
 
 JsonWriter& write_text_type(JsonWriter& json, const Setting& setting) {
-  if (!is_choice(setting.argument)) {
+  const spec::Choices choices = spec::choices_of(setting.argument);
+  if (!choices.are_all) {
     json.member("type", "string");
     return setting.pattern == nullptr ? json : json.member("pattern", setting.pattern);
   }
   json.key("enum").begin_array();
-  for (const std::string_view word : split(setting.argument, '|'))
+  for (const std::string_view word : choices.words)
     json.value(word);
   return json.end_array();
 }
 
 // "SRC[:DST]: show SRC read-only at DST", for a text with a form of its own.
 std::string words_of(const Setting& setting) {
-  const bool has_form =
-      setting.form != Form::Number && setting.argument != nullptr && !is_choice(setting.argument);
+  const bool has_form = setting.form != Form::Number && setting.argument != nullptr &&
+                        !spec::choices_of(setting.argument).are_all;
   return (has_form ? std::string(setting.argument) + ": " : "") + setting.help;
 }
 

@@ -48,6 +48,7 @@ struct Verb {
   const char* summary = nullptr;   // one line for the overview, no full stop
   Words words = Words::None;       // what may follow the options; it becomes spec.argv
   std::span<const Option> options;
+  std::span<const char* const> first = {};  // the first word is one of these
 };
 
 // The row that every verb's table begins or ends with.

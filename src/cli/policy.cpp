@@ -11,6 +11,7 @@
 #include "cli/named_file.hpp"
 #include "cli/say.hpp"
 #include "cli/store.hpp"
+#include "cli/verbs.hpp"
 #include "host/sources.hpp"
 #include "policy/effective.hpp"
 #include "policy/profile.hpp"
@@ -183,13 +184,13 @@ Result<Difference> difference(const Request& request, const std::string& first,
 }
 
 Error misused(const Words& words) {
-  constexpr std::string_view kVerbs[] = {"list", "show", "check", "diff"};
+  const std::vector<std::string_view> verbs(kPolicyVerb.first.begin(), kPolicyVerb.first.end());
   constexpr const char* kTakes[] = {"it takes no name", "it takes one name", "it takes one name",
                                     "it takes two names"};
   const char* hint = "mayfly policy list, show NAME, check NAME, or diff NAME NAME";
   if (words.empty()) return usage_error("do something with policies: no word says what", hint);
-  const auto at = std::find(std::begin(kVerbs), std::end(kVerbs), words[0]) - std::begin(kVerbs);
-  if (static_cast<std::size_t>(at) < std::size(kVerbs)) {
+  const auto at = std::find(verbs.begin(), verbs.end(), words[0]) - verbs.begin();
+  if (static_cast<std::size_t>(at) < std::size(kTakes)) {
     const std::size_t given = words.size() - 1;
     return usage_error(words[0] + " policies: " + kTakes[at] + ", and " +
                            (given == 0   ? "none was given"
@@ -197,7 +198,7 @@ Error misused(const Words& words) {
                                          : std::to_string(given) + " were given"),
                        hint);
   }
-  const std::string_view meant = nearest(words[0], kVerbs);
+  const std::string_view meant = nearest(words[0], verbs);
   return usage_error("do " + shown(words[0]) + " with policies: there is no such thing",
                      meant.empty() ? hint : "did you mean " + std::string(meant) + "?");
 }

@@ -30,6 +30,9 @@ constexpr Option kReportOptions[] = {kJsonOption, kHelpOption};
 constexpr Option kGcOptions[] = {kDryRunOption, kJsonOption, kHelpOption};
 constexpr Option kHelpOptions[] = {kHelpOption};
 
+constexpr const char* kExplained[] = {"run"};
+constexpr const char* kPolicyWords[] = {"list", "show", "check", "diff"};
+
 constexpr const Verb* kVerbs[] = {&kRunVerb,      &kExplainVerb, &kPolicyVerb,  &kDoctorVerb,
                                   &kFeaturesVerb, &kGcVerb,      &kVersionVerb, &kHelpVerb};
 
@@ -41,6 +44,7 @@ constinit const Verb kExplainVerb = {
     .summary = "show what run would do, and do nothing",
     .words = Words::Command,
     .options = kReportOptions,
+    .first = kExplained,
 };
 
 constinit const Verb kPolicyVerb = {
@@ -49,6 +53,7 @@ constinit const Verb kPolicyVerb = {
     .summary = "list, show, check and compare policies",
     .words = Words::Free,
     .options = kReportOptions,
+    .first = kPolicyWords,
 };
 
 constinit const Verb kDoctorVerb = {

@@ -46,7 +46,7 @@ struct Project {
   ProjectMode mode = ProjectMode::Cow;
   std::string dir;
 };
-// MODE[:DIR]
+// cow|rw|ro|none[:DIR]
 [[nodiscard]] Result<Project> parse_project(std::string_view working_dir, std::string_view text);
 
 [[nodiscard]] std::string format_project(const Project& project);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "spec/choices.hpp"
 #include "spec/setting_table.hpp"
 
 namespace mayfly::spec {
@@ -46,7 +47,7 @@ class SettingsReader {
       case Form::Text:
         return take(*setting, value, Node::Kind::Text);
       case Form::Number:
-        return take(*setting, value, is_number(*setting, value) ? value.kind : Node::Kind::Text);
+        return take(*setting, value, is_number(value) ? value.kind : Node::Kind::Text);
       case Form::Switch:
         return take(*setting, value, Node::Kind::Boolean);
       case Form::Item:
@@ -115,11 +116,9 @@ class SettingsReader {
                            "it belongs to one run: give it on the command line or in a spec");
   }
 
-  // A fraction is read as the same text is, where there is no unit.
-  static bool is_number(const Setting& setting, const Node& value) {
-    const std::string_view argument = setting.argument;
-    return value.kind == Node::Kind::Integer ||
-           (value.kind == Node::Kind::Fraction && argument != "DURATION" && argument != "SIZE");
+  // It is read as the same text is.
+  static bool is_number(const Node& value) {
+    return value.kind == Node::Kind::Integer || value.kind == Node::Kind::Fraction;
   }
 
   static std::string form_of(const Setting& setting) {
@@ -135,6 +134,12 @@ class SettingsReader {
   }
 
   static std::string remedy_for(const Setting& setting, const Node& value, Node::Kind kind) {
+    if (setting.form == Form::Text) {
+      const Choices choices = choices_of(setting.argument);
+      if (choices.words.empty()) return remedy(kind, value);
+      return choices.are_all ? "write it " + in_words(choices)
+                             : "write one text, in quotes: " + std::string(setting.argument);
+    }
     if (setting.form != Form::Number) return remedy(kind, value);
     const std::string_view argument = setting.argument;
     if (argument == "DURATION") return "write it as \"10m\", or as a number of seconds";

@@ -31,9 +31,9 @@ inline constexpr Setting kWorldSettings[] = {
      .apply = set_root,
      .text = root_text},
     {.name = "project",
-     .argument = "MODE[:DIR]",
+     .argument = "cow|rw|ro|none[:DIR]",
      .group = kFiles,
-     .help = "show the project: cow, rw, ro or none (cow)",
+     .help = "how the project is shown (cow)",
      .man = "How the project is shown, at its own path: `cow`, the default, on a copy on write, so "
             "that the project is unchanged afterwards; `rw`, live and writable; `ro`, read-only; "
             "`none`, not at all. Without `DIR` the project is found as described in THE PROJECT.",

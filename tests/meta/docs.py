@@ -77,6 +77,40 @@ def check_page(page, mandoc):
     return complaints + [f"{page.name}: a mark is left: {mark}" for mark in marks]
 
 
+COMPLETED = {"po": ["policy"], "policy ": ["list", "show", "check", "diff"], "explain ": ["run"],
+             "policy --json c": ["check"], "policy show st": ["strict"],
+             "policy diff strict bu": ["build"], "run --policy st": ["strict"],
+             "run -q -p bu": ["build"], "explain --json run -p bu": ["build"],
+             "run --tty ": ["auto", "yes", "no"], "run --layer ": ["auto", "memory", "disk"],
+             "run --seccomp-action ": ["errno", "kill"], "run --limits b": ["best-effort"],
+             "run --project ": ["cow", "rw", "ro", "none"], "run --root ho": ["host"],
+             "explain run --tty y": ["yes"], "explain --js": ["--json"], "run --tty": ["--tty"],
+             "explain run --print": ["--print-spec"], "run --tty no base64": ["base64"],
+             "run -- base64": ["base64"], "run -p strict --quiet base64": ["base64"],
+             "gc --dr": ["--dry-run"], "help exp": ["explain"]}
+
+
+def complete(program, script, line):
+    """What bash would offer behind `mayfly LINE`, whose last word is the one that is completed."""
+    with planted({"empty": ""}) as directory:
+        words = " ".join(f"'{word}'" for word in [os.path.abspath(program), *line.split(" ")])
+        text = (f"source '{os.path.abspath(script)}'; COMP_WORDS=({words}); "
+                "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mayfly; printf '%s\\n' \"${COMPREPLY[@]}\"")
+        os.remove(f"{directory}/empty")
+        done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL, timeout=10, cwd=directory)
+    return list(dict.fromkeys(done.stdout.split())), done.stderr
+
+
+def check_completion(program, script):
+    complaints = []
+    for line, wanted in COMPLETED.items():
+        offered, said = complete(program, script, line)
+        if offered != wanted or said:
+            complaints.append(f"completing 'mayfly {line}' offers {offered}: {said}")
+    return complaints
+
+
 def check(program, man, mandoc):
     man = pathlib.Path(man)
     complaints = [complaint for page in PAGES for complaint in check_page(man / page, mandoc)]
@@ -135,4 +169,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "--self-test":
         self_test(sys.argv[2])
     else:
-        finish(check(*sys.argv[1:]))
+        finish(check(*sys.argv[1:]) +
+               check_completion(sys.argv[1], f"{sys.argv[2]}/mayfly.bash"))

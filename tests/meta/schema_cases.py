@@ -55,13 +55,13 @@ EVERY_SETTING = {
     "unsafe-nesting": True, "unsafe-sockets": True, "unsafe-tty": False,
 }
 
-GOOD_SPECS = [{}, {"ttl": 5}, {"ttl": "5"}, {"ttl": "0.5s"}, {"layer-size": "64k"},
+GOOD_SPECS = [{}, {"ttl": 5}, {"ttl": "5"}, {"ttl": "0.5s"}, {"ttl": 0.5}, {"layer-size": "64k"},
               {"layer-size": "1GiB"}, {"pids": "64"}, {"cpus": 2}, {"cpus": 0.5}, {"mounts": []},
               {"labels": {"n": 7}}, {"linger": False}, {"name": "a"}, {"name": "0" + 63 * "-"},
               {"labels": {"a/b.c_d-e": "", "x" * 64: "y" * 1024}},
               {"labels": {f"n{i}": "" for i in range(100)}}]
 BAD_SPECS = [{"tll": "5s"}, {"extends": "strict"}, {"ttl": -5}, {"ttl": "-5s"}, {"ttl": "5 s"},
-             {"ttl": "5w"}, {"ttl": True}, {"ttl": None}, {"ttl": 0.5}, {"ttl": ["5s"]},
+             {"ttl": "5w"}, {"ttl": True}, {"ttl": None}, {"ttl": -0.5}, {"ttl": ["5s"]},
              {"ttl": "1.h"}, {"layer-size": "64MM"}, {"layer-size": "M"}, {"pids": "many"},
              {"layer": "tape"}, {"tty": True}, {"linger": "true"}, {"command": "true"},
              {"command": [7]}, {"mounts": {"ro": "/usr"}}, {"mounts": [{}]}, {"mounts": ["/usr"]},

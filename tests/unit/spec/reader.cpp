@@ -85,10 +85,23 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
       {"ttl = true",
        "read f:1:7: ttl must be a duration and is true; write it as \"10m\", or as a number of "
        "seconds"},
-      {"ttl = 1.5",
-       "read f:1:7: ttl must be a duration and is a number with a fraction; write it as \"10m\", "
-       "or "
-       "as a number of seconds"},
+      {"ttl = 1.0000000001",
+       "read f:1:7: ttl: cannot read 1.0000000001 as a duration: it is a fraction of a nanosecond; "
+       "a number with ns, us, ms, s, m, h or d, like 300ms, 1.5h or 2d; without a unit it is "
+       "seconds"},
+      {"layer-size = 0.5",
+       "read f:1:14: layer-size: cannot read 0.5 as a size: it is a fraction of a byte; a number "
+       "with K, M, G or T (powers of 1024), like 64K or 1.5G; without a unit it is bytes"},
+      {"{\"tty\": true}",
+       "read f:1:9: tty must be a string and is true; write it \"auto\", \"yes\" or \"no\""},
+      {"limits = 1",
+       "read f:1:10: limits must be a string and is an integer; write it \"strict\" or "
+       "\"best-effort\""},
+      {"unsafe-ids = true",
+       "read f:1:14: unsafe-ids must be a string and is true; write it \"host\""},
+      {"project = false",
+       "read f:1:11: project must be a string and is false; write one text, in quotes: "
+       "cow|rw|ro|none[:DIR]"},
       {"cpus = 0.5555",
        "read f:1:8: cpus: cannot read 0.5555 as a number of processors: it has more than three "
        "decimals; a number with at most three decimals, like 2 or 0.5"},
@@ -146,6 +159,15 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
     const std::string text = each.text;
     CAPTURE(text);
     CHECK(complaint(text) == each.message);
+  }
+}
+
+TEST_CASE("a time is a number with a fraction, too") {
+  for (const std::string text : {"ttl = 1.5", "ttl = '1.5'", "{\"ttl\": 1.5}"}) {
+    CAPTURE(text);
+    const Result<Spec> spec = read(text);
+    REQUIRE(spec);
+    CHECK(spec->ttl == std::chrono::milliseconds(1500));
   }
 }
 
