@@ -28,6 +28,7 @@
 #include "report/status.hpp"
 #include "supervise/control.hpp"
 #include "supervise/descriptor.hpp"
+#include "supervise/stdio.hpp"
 
 namespace mayfly::cli {
 namespace {
@@ -90,6 +91,15 @@ Result<void> check_mount_points(const plan::Plan& plan) {
   return {};
 }
 
+// A directory is refused as standard input. To open anything else could do something.
+Result<void> check_stdin(const spec::Spec& spec) {
+  struct stat info {};
+  if (spec.stdin_kind != spec::StdinKind::File) return {};
+  if (::stat(spec.stdin_file.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return {};
+  const Result<supervise::Stdio> stdio = supervise::prepare_stdio(spec, {});
+  return stdio ? Result<void>() : stdio.error();
+}
+
 Result<std::string> explanation(Request& request) {
   const spec::Spec& spec = request.spec;
   report::Reporter reporter;
@@ -100,6 +110,7 @@ Result<std::string> explanation(Request& request) {
   plan::Plan plan = TRY(plan::make_plan(spec, facts, caller_environment()));
   TRY(check_mount_points(plan));
   TRY(settle_layer(facts, plan));
+  TRY(check_stdin(spec));
   if (spec.control_fd >= 0) {
     TRY(supervise::open_control(spec.control_fd, spec.control_fd == spec.status_fd));
   }

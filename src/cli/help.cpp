@@ -57,7 +57,7 @@ std::string verb_help(const Verb& verb) {
 std::string overview() {
   std::string text =
       "Usage: mayfly VERB [OPTION...]\n\n"
-      "Run one task in a throwaway Linux sandbox. When it ends, nothing is left.\n\nVerbs\n";
+      "Run one task in a throwaway Linux sandbox. When it ends, nothing of it is left.\n\nVerbs\n";
   for (const Verb* verb : verbs()) {
     add_row(text, std::string("  ") + verb->name, kVerbColumn, verb->summary);
   }

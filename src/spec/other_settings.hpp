@@ -299,7 +299,8 @@ inline constexpr Setting kOtherSettings[] = {
      .man =
          "Pass a terminal on standard input, output or error as it is. The command can read "
          "what is typed, change the terminal's settings and write any sequence to it. The settings "
-         "are put back at the end.",
+         "are put back at the end. It is not the command's controlling terminal: a shell on it has "
+         "no job control, which one of `--tty` has.",
      .isolation = Isolation::Weakened,
      .form = Form::Switch,
      .apply = set_switch<&Unsafe::unsafe_tty>,

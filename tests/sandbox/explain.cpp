@@ -335,6 +335,8 @@ TEST_CASE("explain refuses what run refuses, in the same words") {
   both({"--rw", live.path(), "--ro", "/usr/share:" + missing, "true"});
   both({"--rw", live.path(), "--cow", "/usr/share:" + missing, "true"});
   both({"--tmpfs", "/proc", "true"});
+  both({"--stdin", live.path(), "true"});
+  both({"--ro", live.path() + ":/l", "--symlink", "/l=x", "true"});
   both({"--dir", "/d:4755", "true"});
   both({"--status-fd", "9", "true"});
   both({"--control-fd", "9", "true"});
