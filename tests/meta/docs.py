@@ -87,6 +87,8 @@ COMPLETED = {"po": ["policy"], "policy ": ["list", "show", "check", "diff"], "ex
              "explain run --tty y": ["yes"], "explain --js": ["--json"], "run --tty": ["--tty"],
              "explain run --print": ["--print-spec"], "run --tty no base64": ["base64"],
              "run -- base64": ["base64"], "run -p strict --quiet base64": ["base64"],
+             "run --tty =": ["auto", "yes", "no"], "run --tty = y": ["yes"],
+             "run -e A = 1 --print": ["--print-spec"], "run --ro a : b -q base64": ["base64"],
              "gc --dr": ["--dry-run"], "help exp": ["explain"]}
 
 
