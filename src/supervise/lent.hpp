@@ -12,14 +12,14 @@ namespace mayfly::supervise {
 
 class Lent {
  public:
-  // fd: borrowed.
-  explicit Lent(int fd);
+  // fd: borrowed. flags, mode: what it has.
+  Lent(int fd, int flags, mode_t mode);
   // Puts back what has changed, as far as the kernel lets us.
   void put_back() const;
 
  private:
   int fd_;
-  int flags_;      // open flags; -1: unknown
+  int flags_;
   int pipe_size_;  // bytes; -1: no pipe
   mode_t mode_;
 };

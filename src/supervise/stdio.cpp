@@ -20,6 +20,8 @@ namespace {
 
 constexpr long kPipefsMagic = 0x50495045;  // include/uapi/linux/magic.h
 
+constexpr mode_t kPipeMode = 0600;  // of a new one
+
 constexpr std::array kNames = {"stdin", "stdout", "stderr"};
 constexpr std::array kRemedies = {
     "give it a pipe or a file (< FILE), or use --stdin null",
@@ -67,6 +69,31 @@ Kind classify_socket(int fd) {
   if (type != SOCK_STREAM) return {"a socket that is no stream", Treatment::Refuse};
   const bool local = option(SO_DOMAIN) == AF_UNIX;
   return {local ? "a UNIX socket" : "a network connection", Treatment::Relay};
+}
+
+// What is no O_PATH handle.
+Kind classify_open(int fd, const struct stat& info, StdioRules rules) {
+  switch (info.st_mode & S_IFMT) {
+    case S_IFIFO:
+      // One with a name in a file system can be given another mode there, by whoever holds it.
+      if (!is_anonymous(fd)) return {"a FIFO", Treatment::Relay};
+      return {"a pipe", Treatment::Pass, Form::Pipe};
+    case S_IFSOCK:
+      return classify_socket(fd);
+    case S_IFCHR:
+      return classify_device(fd, info.st_rdev, rules);
+    case S_IFREG:
+      if (is_kernel_handle(fd)) return {"a handle of a process or namespace", Treatment::Refuse};
+      // Whoever holds it may change its mode, its times and its locks, and a writer all that was in
+      // it: even one that is opened for reading only.
+      return {"a regular file", rules.pass_files ? Treatment::Pass : Treatment::Relay};
+    case S_IFDIR:
+      return {"a directory", Treatment::Refuse};
+    case S_IFBLK:
+      return {"a block device", Treatment::Refuse};
+    default:
+      return {"a handle of the kernel (an eventfd, a pidfd, …)", Treatment::Refuse};
+  }
 }
 
 Result<Fd> open_stdin(const spec::Spec& spec) {
@@ -135,11 +162,11 @@ Error refusal(const Source& source, const Kind& kind) {
 
 // /dev/stdout and its like open the pipe anew by its inode, whose owner is the caller. A task with
 // an id of its own is let in as far as the descriptor goes: to read its stdin, to write the others.
-// Nobody else can name these pipes. One that we may not change stays as it is.
-void let_reopen(int fd, int number) {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) return;
-  static_cast<void>(::fchmod(fd, (info.st_mode & 07777) | (number == 0 ? 0044 : 0022)));
+// Nobody else can name these pipes. One that we may not change stays as it is. Returns the mode.
+mode_t let_reopen(int fd, int number, mode_t mode) {
+  mode |= number == 0 ? 0044 : 0022;
+  static_cast<void>(::fchmod(fd, mode));
+  return mode;
 }
 
 // What could be passed on and must not be, for what was asked for.
@@ -167,9 +194,10 @@ Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& s
   const bool passes = kind.treatment == Treatment::Pass && !must_relay(kind, source.number, rules);
   const int fd = passes ? source.fd : TRY(relay_through_pipe(source.fd, source.number, stdio));
   const bool is_pipe = kind.form == Form::Pipe || !passes;
-  if (rules.own_ids && is_pipe) let_reopen(fd, source.number);
+  mode_t mode = passes ? kind.mode : kPipeMode;
+  if (rules.own_ids && is_pipe) mode = let_reopen(fd, source.number, mode);
   const bool shared = kind.form == Form::Pipe || kind.form == Form::Terminal;
-  if (passes && shared) stdio.lent.emplace_back(fd);
+  if (passes && shared) stdio.lent.emplace_back(fd, kind.flags, mode);
   return fd;
 }
 
@@ -192,27 +220,10 @@ Kind classify(int fd, StdioRules rules) {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || ::fstat(fd, &info) != 0) return {"closed", Treatment::Refuse};
   if ((flags & O_PATH) != 0) return {"an O_PATH handle", Treatment::Refuse};
-  switch (info.st_mode & S_IFMT) {
-    case S_IFIFO:
-      // One with a name in a file system can be given another mode there, by whoever holds it.
-      if (!is_anonymous(fd)) return {"a FIFO", Treatment::Relay};
-      return {"a pipe", Treatment::Pass, Form::Pipe};
-    case S_IFSOCK:
-      return classify_socket(fd);
-    case S_IFCHR:
-      return classify_device(fd, info.st_rdev, rules);
-    case S_IFREG:
-      if (is_kernel_handle(fd)) return {"a handle of a process or namespace", Treatment::Refuse};
-      // Whoever holds it may change its mode, its times and its locks, and a writer all that was in
-      // it: even one that is opened for reading only.
-      return {"a regular file", rules.pass_files ? Treatment::Pass : Treatment::Relay};
-    case S_IFDIR:
-      return {"a directory", Treatment::Refuse};
-    case S_IFBLK:
-      return {"a block device", Treatment::Refuse};
-    default:
-      return {"a handle of the kernel (an eventfd, a pidfd, …)", Treatment::Refuse};
-  }
+  Kind kind = classify_open(fd, info, rules);
+  kind.flags = flags;
+  kind.mode = info.st_mode & 07777;
+  return kind;
 }
 
 void Stdio::put_back() const {

@@ -30,6 +30,8 @@ struct Kind {
   const char* words = "";
   Treatment treatment = Treatment::Refuse;
   Form form = Form::Other;
+  int flags = 0;  // it is opened with
+  mode_t mode = 0;
 };
 
 struct StdioRules {
