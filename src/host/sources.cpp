@@ -1,13 +1,9 @@
 #include "host/sources.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <memory>
-#include <string_view>
 
 #include "base/fd.hpp"
 #include "base/text.hpp"
@@ -17,41 +13,6 @@
 
 namespace mayfly::host {
 namespace {
-
-constexpr int kChannelDepth = 2;
-constexpr int kMostEntries = 4096;  // per directory
-
-// Adds what is within `depth` levels below the directory `fd`.
-void find_channels(Fd fd, const std::string& path, int depth, Channels& found) {
-  struct Closer {
-    void operator()(DIR* dir) const { ::closedir(dir); }
-  };
-  const int number = fd.release();
-  const std::unique_ptr<DIR, Closer> dir(::fdopendir(number));
-  if (dir == nullptr) {
-    ::close(number);
-    return;
-  }
-  std::vector<std::string> below;
-  for (int i = 0; i < kMostEntries; ++i) {
-    const dirent* entry = ::readdir(dir.get());
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    std::string* const channel = entry->d_type == DT_SOCK   ? &found.socket
-                                 : entry->d_type == DT_FIFO ? &found.fifo
-                                                            : nullptr;
-    if (channel != nullptr && channel->empty()) *channel = entry_path(path, entry->d_name);
-    if (entry->d_type == DT_DIR) below.emplace_back(name);
-  }
-  if (depth <= 1) return;
-  for (const std::string& name : below) {
-    Fd child(::openat(::dirfd(dir.get()), name.c_str(),
-                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!child) continue;
-    find_channels(std::move(child), entry_path(path, name), depth - 1, found);
-  }
-}
 
 SourceFact::Kind kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return SourceFact::Kind::Directory;
@@ -126,13 +87,6 @@ std::optional<Inode> inode_of(const char* path) {
   struct stat status = {};
   if (::stat(path, &status) != 0) return std::nullopt;
   return Inode{.device = status.st_dev, .number = status.st_ino};
-}
-
-Channels channels_in(const std::string& directory) {
-  Channels found;
-  find_channels(Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), directory,
-                kChannelDepth, found);
-  return found;
 }
 
 Result<std::string> read_source(const std::string& path, const std::string& working_dir,

@@ -9,15 +9,9 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "host/channels.hpp"
 
 namespace mayfly::host {
-
-// What lies in a directory, its top two levels, and leads out of a sandbox that has it as it is:
-// the first of each kind, or empty.
-struct Channels {
-  std::string socket = {}, fifo = {};
-  bool operator==(const Channels&) const = default;
-};
 
 // Which file a path led to. Whoever may rename it could have put another in its place since.
 struct Inode {
@@ -53,9 +47,6 @@ struct SourceFact {
 // What it was when it was looked at, if it is one of these sources.
 [[nodiscard]] std::optional<Inode> inode_among(const std::vector<SourceFact>& sources,
                                                const std::string& path);
-
-// A look, not a proof: at most 4,096 entries of each directory are read (mayfly-run(1) says so).
-[[nodiscard]] Channels channels_in(const std::string& directory);
 
 // The content of a file or pipe that goes into the sandbox as a copy, read whole by open_input()
 // and read_input(). Errors: theirs, or more than `most` bytes, which is what the layer holds.

@@ -303,13 +303,19 @@ bool add_tree(const TreeView& view, const host::HostFacts& facts, Plan& plan) {
 }
 
 std::string danger_of(const host::Channels& channels, Allowed allowed) {
+  const auto words = [&](const char* kind, const std::string& path, const char* through) {
+    if (path != channels.unseen) {
+      return std::string("it holds the ") + kind + " " + shown(path) + ", through which a task " +
+             through;
+    }
+    return std::string("a ") + kind + ", through which a task " + through + ", may lie in " +
+           shown(path) + ": " + channels.why_unseen;
+  };
   if (!allowed.sockets && !channels.socket.empty()) {
-    return "it holds the socket " + shown(channels.socket) +
-           ", through which a task could reach the host";
+    return words("socket", channels.socket, "could reach the host");
   }
   if (!allowed.fifos && !channels.fifo.empty()) {
-    return "it holds the FIFO " + shown(channels.fifo) +
-           ", through which a task could write to the host";
+    return words("FIFO", channels.fifo, "could write to the host");
   }
   return {};
 }

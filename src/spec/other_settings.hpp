@@ -288,7 +288,7 @@ inline constexpr Setting kOtherSettings[] = {
      .group = kUnsafe,
      .help = "allow --rw of directories with sockets",
      .man = "Start even if a tree of `--rw` or `--project rw` holds sockets, which the command "
-            "could connect to.",
+            "could connect to, or may hold some where they cannot be looked for.",
      .isolation = Isolation::Weakened,
      .form = Form::Switch,
      .apply = set_switch<&Unsafe::unsafe_sockets>,

@@ -76,6 +76,38 @@ TEST_CASE("a socket in a tree shown with --rw refuses the start unless it is ask
         "ok 0");
 }
 
+TEST_CASE(
+    "a socket among many files or in a directory that cannot be listed refuses the start, too") {
+  const TempDir host;
+  REQUIRE(::chmod(host.path().c_str(), 0777) == 0);
+  const Words live = {"--rw", host.path() + ":/live"};
+  const std::string closed = host.dir("closed");
+  const Fd hidden = listen_on(closed + "/socket");
+  if (!is_root()) {
+    for (const mode_t mode : {0311, 0000}) {
+      REQUIRE(::chmod(closed.c_str(), mode) == 0);
+      const Ended refused = sh("echo started", live);
+      CHECK(refused.code == 125);
+      CHECK(
+          contains(refused.err, "a socket, through which a task could reach the host, may lie in " +
+                                    closed + ": the caller can enter it, but not list it"));
+      CHECK(contains(refused.err, "hint: name a directory without it, or pass --unsafe-sockets"));
+      Words allowed = live;
+      allowed.emplace_back("--unsafe-sockets");
+      CHECK(sh("echo started", allowed).out == "started\n");
+    }
+    REQUIRE(::chmod(closed.c_str(), 0755) == 0);
+  }
+  REQUIRE(::unlink((closed + "/socket").c_str()) == 0);
+  for (int i = 0; i < 20'000; ++i)
+    host.file(std::to_string(i), "");
+  CHECK(sh("echo started", live).out == "started\n");
+  const Fd listener = listen_on(host / "socket");
+  const Ended refused = sh("echo started", live);
+  CHECK(refused.code == 125);
+  CHECK(contains(refused.err, "it holds the socket " + (host / "socket")));
+}
+
 TEST_CASE("a socket in a live project refuses the start unless it is asked for") {
   Run live({"--project", "rw"}, {"/bin/echo", "started"});
   const Fd listener = listen_on(live.project() / "socket");

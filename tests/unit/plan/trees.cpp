@@ -189,3 +189,16 @@ TEST_CASE("what is looked at: only trees with mounts below, and entries only for
                                            {"/code/p", TreeDetail::Parts},
                                            {"/data", TreeDetail::Entries}});
 }
+
+TEST_CASE("what could not be looked through may hold a way out, and is told as that") {
+  const host::Channels channels{.socket = "/p/own",
+                                .fifo = "/p/box",
+                                .unseen = "/p/box",
+                                .why_unseen = "the caller can enter it, but not list it"};
+  CHECK(danger_of(channels, {}) ==
+        "it holds the socket /p/own, through which a task could reach the host");
+  CHECK(danger_of(channels, {.sockets = true}) ==
+        "a FIFO, through which a task could write to the host, may lie in /p/box: the caller can "
+        "enter it, but not list it");
+  CHECK(danger_of(channels, {.sockets = true, .fifos = true}) == "");
+}
