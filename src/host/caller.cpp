@@ -159,6 +159,13 @@ void read_places(HostFacts& facts) {
   find_work_tree(facts);
 }
 
+const char* xdg_runtime_dir() {
+  const char* named = std::getenv("XDG_RUNTIME_DIR");
+  struct stat info {};
+  if (named != nullptr && ::stat(named, &info) != 0 && errno == ENOENT) return nullptr;
+  return named;
+}
+
 std::string runtime_dir(const HostFacts& facts, const char* xdg_runtime_dir) {
   if (is_root_of(facts, "/run")) return "/run/mayfly";
   if (xdg_runtime_dir != nullptr && xdg_runtime_dir[0] == '/') {

@@ -17,7 +17,12 @@ namespace mayfly::host {
 // home, env_home and work_tree; needs working_dir, uid and passwd.
 void read_places(HostFacts& facts);
 
-// Where the registry lives (DESIGN 11), from the caller's ids and XDG_RUNTIME_DIR (null: unset).
+// The environment's XDG_RUNTIME_DIR. Null: it is unset, or names what does not exist, as where a
+// session's environment is used outside of the session (cron, su).
+[[nodiscard]] const char* xdg_runtime_dir();
+
+// Where the registry lives (DESIGN 11), from the caller's ids and XDG_RUNTIME_DIR as
+// xdg_runtime_dir() says.
 [[nodiscard]] std::string runtime_dir(const HostFacts& facts, const char* xdg_runtime_dir);
 
 // Where layers on disk are made, from XDG_CACHE_HOME (null: unset) and what is known of the caller:

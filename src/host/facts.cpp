@@ -129,7 +129,7 @@ Result<HostFacts> gather(EtcCheck etc, std::optional<std::string> working_dir) {
   const EtcScan scan = etc == EtcCheck::ForHostIds ? EtcScan::Whole : needed_scan(facts);
   facts.etc_private = TRY(private_entries("/etc", scan));
   facts.landlock_abi = landlock_abi();
-  facts.runtime_dir = runtime_dir(facts, std::getenv("XDG_RUNTIME_DIR"));
+  facts.runtime_dir = runtime_dir(facts, xdg_runtime_dir());
   facts.cache_dir = cache_dir(facts, std::getenv("XDG_CACHE_HOME"));
   return facts;
 }

@@ -45,6 +45,21 @@ Error with_remedy(Error error, const std::string& path) {
   return error;
 }
 
+// In /tmp, what another user has made can only be gone round.
+std::string foreign_remedy() {
+  if (::geteuid() == 0) return "remove it, or set XDG_RUNTIME_DIR to a directory of your own";
+  return "set XDG_RUNTIME_DIR to a directory of your own, or have this one removed";
+}
+
+// Whose a directory is that we may not even open.
+Error not_opened(Error error, const std::string& path) {
+  if (error.sys_errno != EACCES) return error;
+  const auto info = sys::lookup(AT_FDCWD, path.c_str());
+  if (!info || !*info || (*info)->uid == ::geteuid()) return with_remedy(std::move(error), path);
+  return unsafe("the runtime directory " + shown(path),
+                "it belongs to user " + std::to_string((*info)->uid), foreign_remedy());
+}
+
 Result<void> judge_directory(const Fd& fd, const std::string& path) {
   using isolate::own_directory::Others;
   const sys::Identity identity = TRY(sys::fstat(fd, path));
@@ -52,8 +67,7 @@ Result<void> judge_directory(const Fd& fd, const std::string& path) {
   if (!why) return {};
   const bool theirs = identity.owner != ::geteuid();
   return unsafe("the runtime directory " + shown(path), std::move(*why),
-                theirs ? "remove it, or set XDG_RUNTIME_DIR to a directory of your own"
-                       : "chmod 700 " + shown(path));
+                theirs ? foreign_remedy() : "chmod 700 " + shown(path));
 }
 
 // What gc could not read back must not be written.
@@ -107,7 +121,7 @@ Result<RuntimeDir> RuntimeDir::open(const std::string& path) {
                   "it is not a directory, or a symbolic link",
                   "remove it, or set XDG_RUNTIME_DIR to a directory of your own");
   }
-  if (!fd) return std::move(fd).error();
+  if (!fd) return not_opened(std::move(fd).error(), path);
   TRY(judge_directory(*fd, path));
   return RuntimeDir(std::move(*fd), path);
 }

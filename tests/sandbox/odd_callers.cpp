@@ -282,15 +282,25 @@ TEST_CASE("a read-only runtime directory: refused with the remedy, or nothing de
   }
 }
 
-TEST_CASE("an ordinary caller's XDG_RUNTIME_DIR that is missing or no directory is refused") {
+TEST_CASE(
+    "an ordinary caller's XDG_RUNTIME_DIR: a missing one is as none, a wrong one is refused") {
   if (is_root()) return;  // root's is /run/mayfly, whatever the environment says
   const TempDir host;
-  Run missing = echo();
+  // As in cron's jobs and after su.
+  const std::string name = new_marker();
+  Run missing({"--project", "none", "--name", name}, {"/bin/sh", "-c", "echo ready; sleep 20"});
   missing.command.env("XDG_RUNTIME_DIR", host / "missing");
-  const Ended no_place = missing.end();
-  CHECK(no_place.code == 125);
-  CHECK(contains(no_place.err, "No such file or directory (ENOENT)"));
-  CHECK(contains(no_place.err, "hint: set XDG_RUNTIME_DIR to a directory"));
+  Process process = missing.command.start();
+  process.await_output("ready");
+  const bool registered = exists("/tmp/mayfly-" + std::to_string(::geteuid()) + "/" + name);
+  process.send(SIGTERM);
+  const Ended ended = missing.end(std::move(process));
+  CHECK(ended.reason() == "cancelled");
+  CHECK(registered);
+  CHECK_FALSE(exists(host / "missing"));
+  const Finished cleaned =
+      Command({mayfly_path(), "gc"}).env("XDG_RUNTIME_DIR", host / "missing").run();
+  CHECK(cleaned.code == 0);
 
   Run file = echo();
   file.command.env("XDG_RUNTIME_DIR", host.file("file", ""));

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <string>
+
 using namespace mayfly::host;
 
 TEST_CASE("map_covers: one line must hold the whole range") {
@@ -28,6 +31,20 @@ TEST_CASE("runtime_dir: root's is fixed, others follow XDG_RUNTIME_DIR if it is 
   CHECK(runtime_dir(user, nullptr) == "/tmp/mayfly-1000");
   CHECK(runtime_dir(user, "") == "/tmp/mayfly-1000");
   CHECK(runtime_dir(user, "relative/dir") == "/tmp/mayfly-1000");
+}
+
+TEST_CASE("xdg_runtime_dir: one that does not exist is as none") {
+  const char* before = std::getenv("XDG_RUNTIME_DIR");
+  const std::string kept = before != nullptr ? before : "";
+  ::setenv("XDG_RUNTIME_DIR", "/no/such/directory", 1);
+  CHECK(xdg_runtime_dir() == nullptr);
+  ::setenv("XDG_RUNTIME_DIR", "/usr", 1);
+  CHECK(std::string(xdg_runtime_dir()) == "/usr");
+  ::setenv("XDG_RUNTIME_DIR", "/etc/passwd/below", 1);  // wrong, and told by its use
+  CHECK(std::string(xdg_runtime_dir()) == "/etc/passwd/below");
+  ::unsetenv("XDG_RUNTIME_DIR");
+  CHECK(xdg_runtime_dir() == nullptr);
+  if (before != nullptr) ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1);
 }
 
 TEST_CASE("cache_dir: root's is fixed, others follow XDG_CACHE_HOME if it is absolute, or HOME") {

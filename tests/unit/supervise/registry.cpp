@@ -92,6 +92,17 @@ TEST_CASE("registry: a directory of another user is refused (root)") {
   CHECK(open_error(path) == "cannot use the runtime directory " + path +
                                 ": it belongs to user 1000 | remove it, or set XDG_RUNTIME_DIR to "
                                 "a directory of your own");
+  // To others, that of /tmp is closed: only another one helps.
+  REQUIRE(::chmod(top.path().c_str(), 0755) == 0);
+  for (const mode_t mode : {0700, 0755}) {
+    REQUIRE(::chmod(path.c_str(), mode) == 0);
+    CHECK(in_child([&] {
+            become(1001);
+            return open_error(path);
+          }) == "cannot use the runtime directory " + path +
+                    ": it belongs to user 1000 | set XDG_RUNTIME_DIR to a directory of your own, "
+                    "or have this one removed");
+  }
 }
 
 TEST_CASE("registry: one id, one sandbox") {
