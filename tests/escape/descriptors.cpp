@@ -161,7 +161,7 @@ TEST_CASE("a FIFO keeps its mode, and the task has a pipe") {
     const Fd both(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     REQUIRE(both);
     Run attack({}, {"/bin/sh", "-c",
-                    "chmod 4777 /proc/self/fd/$0; readlink /proc/self/fd/$0 > link; "
+                    "chmod 666 /proc/self/fd/$0; readlink /proc/self/fd/$0 > link; "
                     "[ $0 = 0 ] || exec >&2; cat link",
                     std::to_string(number)});
     attack.command.fd(number, both.get());
