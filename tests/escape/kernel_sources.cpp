@@ -2,7 +2,9 @@
 // read-only, FIFOs, long paths.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <string>
 
 #include "harness/sandbox.hpp"
@@ -66,18 +68,19 @@ TEST_CASE("paths longer than mount options of one kind take are shown") {
     CHECK(sh("cat /shown/file", {option, path + ":/shown"}).out == "content\n");
 }
 
-TEST_CASE("a task that may write to the directory of the result cannot lead it elsewhere") {
+TEST_CASE("what moves the directory of the result meanwhile cannot lead the result elsewhere") {
   const TempDir host;
-  REQUIRE(::chmod(host.path().c_str(), 0777) == 0);
-  REQUIRE(::chmod(host.dir("tree").c_str(), 0777) == 0);
-  REQUIRE(::chmod(host.dir("tree/out").c_str(), 0777) == 0);
-  REQUIRE(::chmod(host.dir("victim").c_str(), 0777) == 0);
-  const Finished ended =
-      Command({mayfly_path(), "run", "--project", "none", "--rw", host / "tree", "--result",
-               host / "tree/out/result.json", "--", "/bin/sh", "-c",
-               "cd " + (host / "tree") + " && mv out gone && ln -s ../victim out"})
-          .run();
-  CHECK(ended.code == 0);
+  host.dir("tree/out");
+  host.dir("victim");
+  Command command({mayfly_path(), "run", "--project", "none", "--result",
+                   host / "tree/out/result.json", "--", "/bin/sh", "-c", "echo ready; read line"});
+  const Pipe stdin_pipe = make_pipe();
+  Process process = command.fd(0, stdin_pipe.read.get()).start();
+  process.await_output("ready");
+  REQUIRE(::rename((host / "tree/out").c_str(), (host / "tree/gone").c_str()) == 0);
+  REQUIRE(::symlink("../victim", (host / "tree/out").c_str()) == 0);
+  REQUIRE(::write(stdin_pipe.write.get(), "\n", 1) == 1);
+  CHECK(process.finish().code == 0);
   CHECK_FALSE(exists(host / "victim/result.json"));
   CHECK(exists(host / "tree/gone/result.json"));
 }
