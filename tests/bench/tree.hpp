@@ -16,7 +16,8 @@ struct Process {
 // Every process below `top` (itself excluded), in any pid namespace below ours.
 std::vector<Process> descendants(pid_t top);
 
-// Waits up to five minutes until `count` processes called `name` are below the given ones; true if so.
+// Waits up to five minutes until `count` processes called `name` are below the given ones; true if
+// so.
 bool wait_for(const std::vector<pid_t>& tops, const std::string& name, std::size_t count);
 
 // Private_Dirty of one process in KiB, or -1 if it cannot be read.
