@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/text.hpp"
 #include "host/input.hpp"
 #include "host/sources.hpp"
 
@@ -17,7 +18,8 @@ constexpr std::size_t kMostBytes = 1u << 20;
 
 Result<std::string> read_named_file(const std::string& path) {
   const Result<Fd> file = host::open_input(path);
-  Result<std::string> text = file ? host::read_input(file->get(), path, kMostBytes) : file.error();
+  Result<std::string> text =
+      file ? host::read_input(file->get(), shown(path), kMostBytes) : file.error();
   if (!text && text.error().sys_errno != 0) {
     text.error().kind = ErrorKind::Usage;
     text.error().hint = host::path_remedy(text.error().sys_errno);

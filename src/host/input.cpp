@@ -30,7 +30,7 @@ bool is_named_fifo(int fd) {
 }
 
 Error too_late(const std::string& name, std::int64_t patience_ns) {
-  return usage_error("read " + shown(name) + ": its end did not come in " +
+  return usage_error("read " + name + ": its end did not come in " +
                          time_text(static_cast<std::uint64_t>(patience_ns)),
                      "end what writes to it sooner, or write to a file first and name that");
 }
@@ -76,13 +76,12 @@ Result<std::string> read_input(int fd, const std::string& name, std::size_t most
     content.resize(had + static_cast<std::size_t>(got > 0 ? got : 0));
     if (got == 0) return content;
     if (got < 0 && errno != EINTR && errno != EAGAIN) {
-      return sys::errno_error("read " + shown(name), "read(" + shown(name) + ")");
+      return sys::errno_error("read " + name, "read(" + name + ")");
     }
     if (content.size() > most) {
       errno = EFBIG;
-      return sys::errno_error(
-          "read " + shown(name) + ", more than " + std::to_string(most) + " bytes",
-          "read(" + shown(name) + ")");
+      return sys::errno_error("read " + name + ", more than " + std::to_string(most) + " bytes",
+                              "read(" + name + ")");
     }
   }
 }

@@ -18,8 +18,9 @@ inline constexpr std::int64_t kInputPatience = 30'000'000'000;
 // What lies in `working_dir` is looked for from there; empty: by its path.
 [[nodiscard]] Result<Fd> open_input(const std::string& path, const std::string& working_dir = {});
 
-// Reads to the end; `name` is for errors. More than `most` bytes is an error (EFBIG), and so is an
-// end that does not come in time. The descriptor need not be a non-blocking one.
+// Reads to the end; `name` is for errors, as they show it. More than `most` bytes is an error
+// (EFBIG), and so is an end that does not come in time. The descriptor need not be a non-blocking
+// one.
 [[nodiscard]] Result<std::string> read_input(int fd, const std::string& name, std::size_t most,
                                              std::int64_t patience_ns = kInputPatience);
 

@@ -105,7 +105,7 @@ Result<std::string> read_source(const std::string& path, const std::string& work
   };
   const Result<Fd> file = open_input(path, working_dir);
   if (!file) return told(file.error());
-  Result<std::string> content = read_input(file->get(), path, most);
+  Result<std::string> content = read_input(file->get(), shown(path), most);
   return content ? std::move(content) : told(content.error());
 }
 

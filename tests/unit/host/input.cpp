@@ -78,9 +78,9 @@ TEST_CASE("input: a pipe whose end does not come is given up, also if it says so
   for (const char* said : {"", "A=1\n"}) {
     const auto size = static_cast<ssize_t>(std::string(said).size());
     REQUIRE(::write(pipe[1].get(), said, static_cast<std::size_t>(size)) == size);
-    const Result<std::string> late = host::read_input(pipe[0].get(), "/a/pipe", 100, kShort);
+    const Result<std::string> late = host::read_input(pipe[0].get(), "standard input", 100, kShort);
     REQUIRE_FALSE(late);
-    CHECK(describe(late.error()) == "cannot read /a/pipe: its end did not come in 0.0s");
+    CHECK(describe(late.error()) == "cannot read standard input: its end did not come in 0.0s");
     CHECK(late.error().hint ==
           "end what writes to it sooner, or write to a file first and name that");
   }
