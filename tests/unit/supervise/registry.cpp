@@ -94,7 +94,7 @@ TEST_CASE("registry: a directory of another user is refused (root)") {
                                 "a directory of your own");
   // To others, that of /tmp is closed: only another one helps.
   REQUIRE(::chmod(top.path().c_str(), 0755) == 0);
-  for (const mode_t mode : {0700, 0755}) {
+  for (const mode_t mode : {mode_t{0700}, mode_t{0755}}) {
     REQUIRE(::chmod(path.c_str(), mode) == 0);
     CHECK(in_child([&] {
             become(1001);
