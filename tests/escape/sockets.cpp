@@ -84,7 +84,7 @@ TEST_CASE(
   const std::string closed = host.dir("closed");
   const Fd hidden = listen_on(closed + "/socket");
   if (!is_root()) {
-    for (const mode_t mode : {0311, 0000}) {
+    for (const mode_t mode : {mode_t{0311}, mode_t{0000}}) {
       REQUIRE(::chmod(closed.c_str(), mode) == 0);
       const Ended refused = sh("echo started", live);
       CHECK(refused.code == 125);
