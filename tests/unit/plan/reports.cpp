@@ -30,7 +30,7 @@ TEST_CASE("reports: what lies in a live tree is refused, with the tree and its o
   const MountStep live = bind("/srv", Access::ReadWrite);
   CHECK(refusal(live, {.path = "/srv/r.json"}) ==
         "result: cannot write the result to /srv/r.json: the command could write there, too, "
-        "since it has /work live (--project rw) | name a file outside of it, or show the tree "
+        "since it has /srv live (--project rw) | name a file outside of it, or show the tree "
         "copy-on-write or read-only");
   spec::Spec spec;
   spec.fs = {{.kind = spec::FsKind::Rw, .source = "/srv", .target = "/inside"}};
@@ -39,7 +39,7 @@ TEST_CASE("reports: what lies in a live tree is refused, with the tree and its o
   entry.entry = 0;
   CHECK(refusal(entry, {.kind = Place::Kind::Status, .path = "/srv/a/events"}, spec) ==
         "status-fd: cannot write the status to descriptor 7, which is /srv/a/events: the command "
-        "could write there, too, since it has /work live (--rw) | open a pipe or a file outside "
+        "could write there, too, since it has /srv live (--rw) | open a pipe or a file outside "
         "of it there, or show the tree copy-on-write or read-only");
   // A single file that is live.
   CHECK(refusal(bind("/srv/r.json", Access::ReadWrite), {.path = "/srv/r.json"}) != "");
