@@ -46,9 +46,9 @@ TEST_CASE("reports: what lies in a live tree is refused, with the tree and its o
 }
 
 TEST_CASE("reports: beside a live tree, or in one that is not live, all is well") {
-  CHECK(refusal(bind("/srv", Access::ReadWrite), {.path = "/works/r.json"}) == "");
+  CHECK(refusal(bind("/srv", Access::ReadWrite), {.path = "/srvs/r.json"}) == "");
   CHECK(refusal(bind("/srv/deep", Access::ReadWrite), {.path = "/srv/r.json"}) == "");
   CHECK(refusal(bind("/srv", Access::ReadOnly), {.path = "/srv/r.json"}) == "");
-  CHECK(refusal({.kind = MountKind::Overlay, .target = "work", .lowers = {"/srv"}},
+  CHECK(refusal({.kind = MountKind::Overlay, .target = "srv", .lowers = {"/srv"}},
                 {.path = "/srv/r.json"}) == "");
 }
