@@ -1,5 +1,6 @@
 #include "cli/gather.hpp"
 
+#include <fcntl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -77,7 +78,7 @@ Result<void> look_at_project(const spec::Spec& spec, host::HostFacts& facts) {
                        "name the directory that holds it: --project cow:DIR");
   }
   if (live || (read_only && host::has_mounts_below(facts.mounts, fact.real)))
-    fact.channels = host::channels_in(project.dir);
+    fact.channels = host::channels_in(project.dir, facts.working_dir);
   facts.sources.push_back(std::move(fact));
   return {};
 }
@@ -91,6 +92,16 @@ Result<void> look_at_stdin(const spec::Spec& spec, const host::HostFacts& facts)
 void look_at_terminal(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.tty != spec::TtyMode::Auto || spec.stdin_kind != spec::StdinKind::Inherit) return;
   facts.on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+}
+
+// An overlay has to search its directory, which the sandbox's root can where it is the caller's.
+Result<void> check_may_search(const std::string& path, const std::string& working_dir) {
+  if (host::may_enter(AT_FDCWD, seen_from(working_dir, path).c_str())) return {};
+  return Error{.kind = ErrorKind::Usage,
+               .sys_errno = EACCES,
+               .action = "use " + shown(path) + " of the host",
+               .call = "faccessat(" + shown(path) + ", X_OK)",
+               .hint = host::path_remedy(EACCES)};
 }
 
 Result<void> look_at_entry(spec::FsEntry& entry, std::size_t layer_bytes, host::HostFacts& facts) {
@@ -107,10 +118,12 @@ Result<void> look_at_entry(spec::FsEntry& entry, std::size_t layer_bytes, host::
   if (entry.kind != spec::FsKind::Device) TRY(refuse_kernel_fs(fact, facts));
   // An overlay makes no socket or FIFO work that lies in it: only a bind can.
   const bool is_dir = fact.kind == host::SourceFact::Kind::Directory;
+  const bool by_overlay = is_dir && entry.kind != spec::FsKind::Rw;
+  if (by_overlay) TRY(check_may_search(entry.source, facts.working_dir));
   const bool live =
       entry.kind == spec::FsKind::Rw ||
       (entry.kind == spec::FsKind::Ro && host::has_mounts_below(facts.mounts, fact.real));
-  if (is_dir && live) fact.channels = host::channels_in(entry.source);
+  if (is_dir && live) fact.channels = host::channels_in(entry.source, facts.working_dir);
   facts.sources.push_back(std::move(fact));
   return {};
 }
@@ -132,13 +145,16 @@ void look_at_reports(const spec::Spec& spec, host::HostFacts& facts) {
   };
   if (!spec.result_file.empty())
     add(Kind::Result, host::place_of_result(spec.result_file, facts.working_dir));
+  if (!spec.result_file.empty() && !facts.report_places.empty()) {
+    facts.report_places.back().above = host::above_result(spec.result_file, facts.working_dir);
+  }
   if (spec.status_fd >= 0) add(Kind::Status, host::place_of_descriptor(spec.status_fd));
   if (spec.control_fd >= 0) add(Kind::Control, host::place_of_descriptor(spec.control_fd));
 }
 
 Result<void> look_at_profile(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.seccomp_file.empty()) return {};
-  facts.seccomp_profile = TRY(read_named_file(spec.seccomp_file));
+  facts.seccomp_profile = TRY(read_named_file(spec.seccomp_file, facts.working_dir));
   utsname name = {};
   if (::uname(&name) == 0) facts.kernel_release = name.release;
   return {};

@@ -17,7 +17,11 @@ constexpr std::size_t kMostBytes = 1u << 20;
 }  // namespace
 
 Result<std::string> read_named_file(const std::string& path) {
-  const Result<Fd> file = host::open_input(path);
+  return read_named_file(path, {});
+}
+
+Result<std::string> read_named_file(const std::string& path, const std::string& working_dir) {
+  const Result<Fd> file = host::open_input(path, working_dir);
   Result<std::string> text =
       file ? host::read_input(file->get(), shown(path), kMostBytes) : file.error();
   if (!text && text.error().sys_errno != 0) {

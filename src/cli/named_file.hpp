@@ -11,6 +11,10 @@ namespace mayfly::cli {
 // refused.
 [[nodiscard]] Result<std::string> read_named_file(const std::string& path);
 
+// The same; what lies in `working_dir` is looked for from there.
+[[nodiscard]] Result<std::string> read_named_file(const std::string& path,
+                                                  const std::string& working_dir);
+
 // The same for descriptor 0, up to its end, which has to come as soon. A terminal is fine: somebody
 // said so.
 [[nodiscard]] Result<std::string> read_standard_input();

@@ -12,7 +12,8 @@
 #include "cli/say.hpp"
 #include "cli/store.hpp"
 #include "cli/verbs.hpp"
-#include "host/sources.hpp"
+#include "host/facts.hpp"
+#include "plan/filter.hpp"
 #include "policy/effective.hpp"
 #include "policy/profile.hpp"
 #include "policy/programs.hpp"
@@ -110,15 +111,16 @@ Result<std::vector<std::string>> check(const Request& request, const std::string
   std::vector<std::string> missed;
   for (std::size_t variant = 0; variant < policy::kVariants; ++variant)
     missed = TRY(policy::programs_for(spec.syscalls, static_cast<policy::Stock>(variant))).missed;
+  host::HostFacts facts;
   if (!spec.seccomp_file.empty()) {
-    Result<std::string> profile = read_named_file(spec.seccomp_file);
-    if (!profile) {
-      profile.error().action +=
-          " (seccomp at " + spec::origin_of(read.draft.origins, "seccomp") + ")";
-      return std::move(profile).error();
-    }
+    Result<std::string> profile = about({.key = "seccomp"}, read_named_file(spec.seccomp_file));
+    if (!profile) return spec::with_place(read.draft, std::move(profile).error());
     TRY(policy::compile_profile({.name = spec.seccomp_file, .text = *profile}));
+    facts.seccomp_profile = std::move(*profile);
   }
+  plan::Plan plan;
+  const Result<void> filtered = plan::choose_filter(spec, facts, plan);
+  if (!filtered) return spec::with_place(read.draft, filtered.error());
   std::vector<std::string> warnings;
   for (const std::string& group : missed)
     warnings.push_back(policy::missed_words(group));

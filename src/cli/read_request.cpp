@@ -1,5 +1,7 @@
 #include "cli/read_request.hpp"
 
+#include <sys/stat.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,7 +51,9 @@ struct SpecFile {
 
 Result<SpecFile> read_spec_file(const std::string& file, const std::string& working_dir) {
   SpecFile read{.document = TRY(read_spec_document(file)), .directory = working_dir};
-  if (file != "-") {
+  // A pipe, as of a process substitution, is in no directory.
+  struct stat info {};
+  if (file != "-" && ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
     const std::string path = TRY(spec::absolute_path(working_dir, file));
     read.directory = path.substr(0, path.rfind('/') + 1);
   }

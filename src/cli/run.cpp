@@ -115,7 +115,8 @@ int run(const Request& request) {
   if (reporter.unread() && !spec.quiet) text += complaint(*reporter.unread());
   if (outcome.screen_in_line && !text.empty()) text.insert(0, "\n");
   say(text, outcome.screen_stuck ? Patience::None : Patience::Usual);
-  return reporter.failure() ? kFailed : outcome.code;
+  const bool is_lost = outcome.lost_output && outcome.code == 0;
+  return reporter.failure() || is_lost ? kFailed : outcome.code;
 }
 
 int refuse_run(const Request& request, const Error& error) {

@@ -13,6 +13,7 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
+#include "host/sources.hpp"
 #include "sys/files.hpp"
 
 namespace mayfly::host {
@@ -29,18 +30,19 @@ bool is_own(int fd) {
 // What the caller cannot list it may still enter, or have the right to chmod first: a directory of
 // its own, or one in such. `parent` is open for reading.
 bool may_get_in(int parent, const char* name) {
-  if (sys::may_access(parent, name, X_OK)) return true;
-  struct stat info {};
-  if (::fstatat(parent, name, &info, AT_NO_AUTOMOUNT) == 0) return info.st_uid == ::geteuid();
-  return parent != AT_FDCWD && is_own(parent);
+  if (may_enter(parent, name)) return true;
+  const bool is_seen = sys::may_access(parent, name, F_OK);
+  return !is_seen && parent != AT_FDCWD && is_own(parent);
 }
 
 class Search {
  public:
-  Search(std::string top, std::size_t most) : top_(std::move(top)), left_(most) {}
+  // opened: `top`, as it is looked for.
+  Search(std::string top, std::string opened, std::size_t most)
+      : top_(std::move(top)), opened_(std::move(opened)), left_(most) {}
 
   Channels run() {
-    enter(AT_FDCWD, top_.c_str(), top_, kDepth, 0);
+    enter(AT_FDCWD, opened_.c_str(), top_, kDepth, 0);
     if (!found_.unseen.empty()) {
       if (found_.socket.empty()) found_.socket = found_.unseen;
       if (found_.fifo.empty()) found_.fifo = found_.unseen;
@@ -78,7 +80,7 @@ class Search {
         return;
       case EACCES:
       case EPERM:
-        if (may_get_in(parent, name)) not_seen(path, "the caller can enter it, but not list it");
+        if (may_get_in(parent, name)) not_seen(path, "the caller cannot list it, but can get in");
         return;
       default:
         not_seen(path, "it cannot be opened: " + errno_name(errno));
@@ -116,15 +118,16 @@ class Search {
     return static_cast<unsigned char>(IFTODT(info.st_mode));
   }
 
-  const std::string top_;
+  const std::string top_, opened_;
   std::size_t left_;
   Channels found_;
 };
 
 }  // namespace
 
-Channels channels_in(const std::string& directory, std::size_t most) {
-  return Search(directory, most).run();
+Channels channels_in(const std::string& directory, const std::string& working_dir,
+                     std::size_t most) {
+  return Search(directory, seen_from(working_dir, directory), most).run();
 }
 
 }  // namespace mayfly::host

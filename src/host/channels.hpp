@@ -8,7 +8,7 @@ namespace mayfly::host {
 
 // In a directory's top two levels: the first of each kind, or empty. Where not all of it could be
 // looked at, what was not found may lie in the directory `unseen`, whose path it then has, and
-// `why_unseen` says why: "the caller can enter it, but not list it".
+// `why_unseen` says why: "the caller cannot list it, but can get in".
 struct Channels {
   std::string socket = {}, fifo = {};
   std::string unseen = {}, why_unseen = {};
@@ -20,7 +20,10 @@ struct Channels {
 inline constexpr std::size_t kMostEntries = 1u << 20;
 
 // What comes later is not found. A directory that the caller can neither list nor enter, nor give
-// itself the right to, is passed over: it is no way out for a task either.
-[[nodiscard]] Channels channels_in(const std::string& directory, std::size_t most = kMostEntries);
+// itself the right to, is passed over: it is no way out for a task either. What lies in
+// `working_dir` is looked for from there.
+[[nodiscard]] Channels channels_in(const std::string& directory,
+                                   const std::string& working_dir = {},
+                                   std::size_t most = kMostEntries);
 
 }  // namespace mayfly::host

@@ -1,6 +1,7 @@
 #include "host/report_places.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 
 #include "base/fd.hpp"
@@ -18,15 +19,32 @@ std::optional<std::string> path_of(int fd) {
   return std::move(*path);
 }
 
+Fd open_directory_of(const std::string& path, const std::string& working_dir) {
+  const std::string directory = normal_path(path.substr(0, path.rfind('/') + 1));
+  return Fd(::open(seen_from(working_dir, directory).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
 }  // namespace
+
+std::vector<Inode> above_result(const std::string& path, const std::string& working_dir) {
+  constexpr std::size_t kMost = PATH_MAX / 2;
+  std::vector<Inode> above;
+  Fd at = open_directory_of(path, working_dir);
+  struct stat info {};
+  while (at && above.size() < kMost && ::fstat(at.get(), &info) == 0) {
+    const Inode inode{.device = info.st_dev, .number = info.st_ino};
+    if (!above.empty() && above.back() == inode) break;  // the root is above itself
+    above.push_back(inode);
+    at = Fd(::openat(at.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  return above;
+}
 
 std::optional<std::string> place_of_result(const std::string& path,
                                            const std::string& working_dir) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return std::nullopt;
-  const std::string directory = path.substr(0, slash + 1);
-  const Fd opened(::open(seen_from(working_dir, normal_path(directory)).c_str(),
-                         O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Fd opened = open_directory_of(path, working_dir);
   if (!opened) return std::nullopt;
   const std::optional<std::string> real = path_of(opened.get());
   if (!real) return std::nullopt;

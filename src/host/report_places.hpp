@@ -3,6 +3,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "host/sources.hpp"
 
 namespace mayfly::host {
 
@@ -10,6 +13,9 @@ struct ReportPlace {
   enum class Kind { Result, Status, Control };
   Kind kind = Kind::Result;
   std::string path;  // absolute, without symbolic links
+  // The directories that a result is in, up to the root: one that is moved meanwhile has another
+  // path, and is the same.
+  std::vector<Inode> above = {};
   bool operator==(const ReportPlace&) const = default;
 };
 
@@ -18,6 +24,10 @@ struct ReportPlace {
 // looked for from there.
 [[nodiscard]] std::optional<std::string> place_of_result(const std::string& path,
                                                          const std::string& working_dir);
+
+// For ReportPlace::above; as far as it could be looked at.
+[[nodiscard]] std::vector<Inode> above_result(const std::string& path,
+                                              const std::string& working_dir);
 
 // Of the regular file or FIFO that an open descriptor is. nullopt: it is something else, such as a
 // pipe, or nothing leads to it any more.

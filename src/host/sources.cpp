@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -24,10 +25,17 @@ SourceFact::Kind kind_of(mode_t mode) {
 
 }  // namespace
 
+bool may_enter(int parent, const char* name) {
+  if (sys::may_access(parent, name, X_OK)) return true;
+  struct stat info {};
+  return ::fstatat(parent, name, &info, AT_NO_AUTOMOUNT) == 0 && info.st_uid == ::geteuid();
+}
+
 const char* path_remedy(int error) {
   switch (error) {
     case ENOENT:
-      return "there is nothing of this name on the host, where it is looked up: check the spelling";
+      return "there is nothing of this name on the host, where it is looked up: check the "
+             "spelling, or make it first";
     case EACCES:
     case EPERM:
       return "the caller's own rights on the host do not suffice for it";

@@ -37,6 +37,11 @@ struct SourceFact {
 [[nodiscard]] Result<SourceFact> inspect_source(const std::string& path,
                                                 const std::string& working_dir);
 
+// Whether names can be looked up in a directory: the caller may, or owns it and can let itself in,
+// as the sandbox's root can. `name` is looked for from the directory `parent`, which may be
+// AT_FDCWD.
+[[nodiscard]] bool may_enter(int parent, const char* name);
+
 // What to do about a path of the host that cannot be opened or read, by errno; empty: not known.
 [[nodiscard]] const char* path_remedy(int error);
 

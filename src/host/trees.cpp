@@ -63,7 +63,9 @@ class Look {
            std::string relative, std::vector<TreeEntry>& entries) {
     struct stat status = {};
     if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-    TreeEntry entry{.path = std::move(relative), .mode = status.st_mode & 0777u};
+    TreeEntry entry{.path = std::move(relative),
+                    .mode = status.st_mode & 0777u,
+                    .inode = Inode{.device = status.st_dev, .number = status.st_ino}};
     if (S_ISDIR(status.st_mode)) {
       add_directory(directory, name, path, std::move(entry), entries);
     } else if (S_ISREG(status.st_mode)) {
@@ -101,7 +103,12 @@ class Look {
       if (opened && list(*opened, path, prefix, entries)) return;
       entries.resize(at + 1);
       entries[at].kind = TreeEntry::Kind::Crowded;
+      entries[at].channels = channels_in(path);
       return;
+    } else if (!may_enter(directory.get(), name.c_str())) {
+      // No overlay can be made of it: what takes its place is as closed.
+      entry.kind = TreeEntry::Kind::Opened;
+      entry.mode = 0;
     }
     entries.push_back(std::move(entry));
   }
@@ -141,12 +148,27 @@ class Look {
   std::size_t taken_ = 0;
 };
 
+std::optional<Inode> inode_of_open(const Fd& file) {
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) return std::nullopt;
+  return Inode{.device = status.st_dev, .number = status.st_ino};
+}
+
+// Where no link may be on the way: what the mount table says has none.
+std::optional<Inode> inode_at(const std::string& path) {
+  const Result<Fd> file = sys::open_without_links(path.c_str());
+  return file ? inode_of_open(*file) : std::nullopt;
+}
+
 void look_into(TreePart& part, Look& look) {
   part.detachable = static_cast<bool>(sys::open_tree(part.path, sys::kOpenTreeClone));
   if (part.detachable) return;
   const auto directory = sys::openat(AT_FDCWD, part.path.c_str(), O_RDONLY | O_DIRECTORY);
-  part.crowded = !directory || !look.list(*directory, part.path, "", part.entries);
-  if (part.crowded) part.entries.clear();
+  const bool is_it = directory && part.inode == inode_of_open(*directory);
+  part.crowded = !is_it || !look.list(*directory, part.path, "", part.entries);
+  if (!part.crowded) return;
+  part.entries.clear();
+  part.channels = channels_in(part.path);
 }
 
 }  // namespace
@@ -154,7 +176,7 @@ void look_into(TreePart& part, Look& look) {
 Result<TreeFact> look_at_tree(const std::string& path, TreeDetail detail,
                               const std::vector<MountPoint>& mounts, std::uint64_t most_copied) {
   TreeFact tree{.path = path};
-  tree.parts.push_back({.path = path, .mounts_below = true});
+  tree.parts.push_back({.path = path, .mounts_below = true, .inode = inode_at(path)});
   for (const MountPoint* mount : visible_mounts_below(mounts, path)) {
     const auto info = TRY(sys::lookup(AT_FDCWD, mount->path.c_str()));
     if (!info) continue;  // its mount point was removed: no path leads to it
@@ -163,13 +185,14 @@ Result<TreeFact> look_at_tree(const std::string& path, TreeDetail detail,
                              std::to_string(kMostParts) + " file systems are mounted below it",
                          "name the directories that the task needs");
     }
-    TreePart part{.path = mount->path, .fstype = mount->fstype};
+    TreePart part{.path = mount->path, .fstype = mount->fstype, .inode = inode_at(mount->path)};
     if (info->type != sys::FileType::Directory) {
       const bool is_file = info->type == sys::FileType::Regular;
       part.kind = is_file ? TreePart::Kind::File : TreePart::Kind::Other;
     } else if (!is_kernel_fs(part.fstype)) {
       part.mounts_below = has_mounts_below(mounts, part.path);
       part.channels = channels_in(part.path);
+      part.closed = !may_enter(AT_FDCWD, part.path.c_str());
     }
     tree.parts.push_back(std::move(part));
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct TreeEntry {
   unsigned mode = 0755;
   std::string data = {};
   std::int64_t modified_ns = 0;  // File: CLOCK_REALTIME; programs such as make go by it
+  Channels channels = {};        // Crowded
+  std::optional<Inode> inode = std::nullopt;
   bool operator==(const TreeEntry&) const = default;
 };
 
@@ -41,9 +44,11 @@ struct TreePart {
   Kind kind = Kind::Directory;
   std::string fstype = {};
   bool mounts_below = false;
-  bool detachable = false;              // the caller may copy its mount without the mounts below
-  bool crowded = false;                 // its own directory is (TreeEntry::Kind::Crowded)
-  Channels channels = {};               // in a mounted directory
+  bool detachable = false;  // the caller may copy its mount without the mounts below
+  bool crowded = false;     // its own directory is (TreeEntry::Kind::Crowded)
+  bool closed = false;      // the caller may not look up anything in it
+  Channels channels = {};   // in a mounted or crowded directory
+  std::optional<Inode> inode = std::nullopt;
   std::vector<TreeEntry> entries = {};  // mounts_below and not detachable; parents first
   bool operator==(const TreePart&) const = default;
 };

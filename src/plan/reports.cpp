@@ -1,5 +1,6 @@
 #include "plan/reports.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -12,10 +13,14 @@ namespace {
 using host::ReportPlace;
 
 // What is mounted over a part of it protects nothing: the directories above can be moved away.
-const MountStep* live_tree_around(const std::string& path, const host::HostFacts& facts,
+const MountStep* live_tree_around(const ReportPlace& place, const host::HostFacts& facts,
                                   const Plan& plan) {
   for (const MountStep& step : plan.mounts) {
-    if (is_live(step) && is_within(path, host::real_path(facts.sources, step.source))) return &step;
+    if (!is_live(step)) continue;
+    if (is_within(place.path, host::real_path(facts.sources, step.source))) return &step;
+    const bool is_above = step.inode && std::find(place.above.begin(), place.above.end(),
+                                                  *step.inode) != place.above.end();
+    if (is_above) return &step;
   }
   return nullptr;
 }
@@ -53,7 +58,7 @@ Words words_of(const ReportPlace& place, const spec::Spec& spec) {
 
 Result<void> check_reports(const spec::Spec& spec, const host::HostFacts& facts, const Plan& plan) {
   for (const ReportPlace& place : facts.report_places) {
-    const MountStep* tree = live_tree_around(place.path, facts, plan);
+    const MountStep* tree = live_tree_around(place, facts, plan);
     if (tree == nullptr) continue;
     Words words = words_of(place, spec);
     return about({.key = words.key},

@@ -140,6 +140,18 @@ std::vector<std::string> skeleton_points(const std::string& project, const host:
   return {relative(project)};
 }
 
+// A part of the project that is named through a link, as by $PWD where the shell came by one: the
+// project is at its own path, and there, too, this is what was asked for.
+std::optional<spec::FsEntry> in_project(const spec::FsEntry& entry, const host::HostFacts& facts,
+                                        const std::string& project) {
+  if (project.empty() || entry.source.empty() || entry.source != entry.target) return std::nullopt;
+  const std::string& real = host::real_path(facts.sources, entry.source);
+  if (real == entry.source || real == project || !is_within(real, project)) return std::nullopt;
+  spec::FsEntry alias = entry;
+  alias.target = real;
+  return alias;
+}
+
 }  // namespace
 
 Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, const RootView& view,
@@ -168,7 +180,11 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   TRY(add_project(spec, facts, view.project, !points.empty(), plan));
   for (std::size_t i = 0; i < spec.fs.size(); ++i) {
     const std::size_t first = plan.mounts.size();
-    TRY(about({.key = "mounts", .item = i}, add_entry(spec.fs[i], facts, spec, plan)));
+    const Subject subject{.key = "mounts", .item = i};
+    if (const auto alias = in_project(spec.fs[i], facts, view.project.dir)) {
+      TRY(about(subject, add_entry(*alias, facts, spec, plan)));
+    }
+    TRY(about(subject, add_entry(spec.fs[i], facts, spec, plan)));
     for (MountStep& step : std::span(plan.mounts).subspan(first))
       step.entry = i;
   }

@@ -79,7 +79,12 @@ Result<std::string> start_dir(const spec::Spec& spec, const host::HostFacts& fac
     return usage_error("start in " + shown(spec.chdir) + ": it is not an absolute path",
                        "give the path as it is inside the sandbox, beginning with '/'");
   }
-  return is_seen(spec, facts, project, plan) ? facts.working_dir : plan.ids.home;
+  if (is_seen(spec, facts, project, plan)) return facts.working_dir;
+  // The project may be named by a path that leads through a link.
+  const std::string& real = host::real_path(facts.sources, project);
+  const bool is_linked = !project.empty() && real != project;
+  if (!is_linked || !is_within(facts.working_dir, real)) return plan.ids.home;
+  return project + facts.working_dir.substr(real.size());
 }
 
 }  // namespace mayfly::plan

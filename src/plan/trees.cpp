@@ -60,7 +60,7 @@ std::string danger_of_part(const TreePart& part, Allowed allowed) {
 
 std::string danger_below(const host::TreeFact& tree, const std::string& source, Allowed allowed) {
   for (const TreePart& part : tree.parts) {
-    if (part.path == tree.path || !is_within(part.path, source)) continue;
+    if (!is_within(part.path, source)) continue;
     std::string danger = danger_of_part(part, allowed);
     if (!danger.empty()) return danger;
   }
@@ -81,6 +81,13 @@ class Builder {
   std::vector<Note> notes;
 
  private:
+  // A file or directory of the host, and its place below the view's.
+  struct Shown {
+    const std::string& source;
+    const std::string& at;
+    std::optional<host::Inode> inode;
+  };
+
   void add_part(const TreePart& part) {
     const bool top = &part == &tree_.parts.front();
     const std::string at = below(part.path, tree_.path);
@@ -90,14 +97,16 @@ class Builder {
     if (!danger.empty()) {
       return leave_out(at, "not shown: " + danger);
     }
-    if (part.kind == TreePart::Kind::File) return add_bind(part.path, at);
-    if (part.crowded || !can_be_lower(part.fstype)) return add_whole(part.path, at);
+    if (part.closed) return leave_out(at, "not shown: the caller may not look up anything in it");
+    const Shown shown_part{.source = part.path, .at = at, .inode = part.inode};
+    if (part.kind == TreePart::Kind::File) return add_bind(shown_part);
+    if (part.crowded || !can_be_lower(part.fstype)) return add_whole(shown_part, part.channels);
     MountStep step = overlay(at);
     if (part.mounts_below && !part.detachable) {
       step.skeleton = nodes_of(part, at);
     } else {
       step.lowers = {part.path};
-      if (top) step.inode = view_.inode;
+      step.inode = top ? view_.inode : checked(part.inode);
       step.id_mapped = view_.id_mapped;
       step.must_be_writable = view_.must_be_writable;
       step.detached = part.mounts_below;
@@ -162,30 +171,39 @@ class Builder {
       if (entry.kind == TreeEntry::Kind::Lower) {
         MountStep step = overlay(where);
         step.lowers = {source};
+        step.inode = checked(entry.inode);
         step.mode = entry.mode;
         step.id_mapped = view_.id_mapped;
         step.must_be_writable = view_.must_be_writable;
         add_overlay(std::move(step), where);
       } else if (entry.kind == TreeEntry::Kind::Unread) {
-        add_bind(source, where);
+        add_bind({.source = source, .at = where, .inode = entry.inode});
       } else if (entry.kind == TreeEntry::Kind::Crowded) {
-        add_whole(source, where);
+        add_whole({.source = source, .at = where, .inode = entry.inode}, entry.channels);
       }
     }
   }
 
   // A directory as it is, with what is mounted below it.
-  void add_whole(const std::string& source, const std::string& at) {
-    const std::string danger = danger_below(tree_, source, {});
-    if (!danger.empty()) return leave_out(at, "not shown: " + danger);
-    add_bind(source, at);
-    closed_.push_back(at);
+  void add_whole(const Shown& whole, const host::Channels& channels) {
+    std::string danger = danger_of(channels, {});
+    if (danger.empty()) danger = danger_below(tree_, whole.source, {});
+    if (!danger.empty()) return leave_out(whole.at, "not shown: " + danger);
+    add_bind(whole);
+    closed_.push_back(whole.at);
   }
 
-  void add_bind(const std::string& source, const std::string& at) {
+  // In a tree of the caller's somebody else may have put another there since it was looked at.
+  std::optional<host::Inode> checked(const std::optional<host::Inode>& inode) const {
+    return view_.inode ? inode : std::nullopt;
+  }
+
+  void add_bind(const Shown& bound) {
+    const auto& [source, at, inode] = bound;
     steps.push_back({.kind = MountKind::Bind,
                      .target = joined(view_.target, at),
                      .source = source,
+                     .inode = checked(inode),
                      .access = Access::ReadOnly,
                      .id_mapped = view_.id_mapped});
     notes.push_back({.what = source,

@@ -14,8 +14,9 @@ void Lent::put_back() const {
     ::fcntl(fd_, F_SETPIPE_SZ, pipe_size_);
   }
   struct stat info {};
-  if (::fstat(fd_, &info) == 0 && (info.st_mode & 07777) != mode_) {
-    static_cast<void>(::fchmod(fd_, mode_));
+  // What another run has added for its own task stays.
+  if (::fstat(fd_, &info) == 0 && (info.st_mode & mode_) != mode_) {
+    static_cast<void>(::fchmod(fd_, (info.st_mode & 07777) | mode_));
   }
 }
 

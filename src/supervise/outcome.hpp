@@ -97,6 +97,7 @@ struct Outcome {
   bool started = false;  // the task's execve succeeded
   bool clean = true;     // teardown finished in time and its proof is complete
   std::string unclean_why;
+  bool lost_output = false;    // of the command's, on the way to the caller
   std::optional<Error> error;  // SetupFailed, HostUnsupported, ExecFailed, SupervisorLost
   Usage usage;
   std::vector<std::string> limits_hit;  // "memory", "pids", …: those that were seen to be reached

@@ -79,7 +79,8 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
                                      .own_ids = plan_.ids.range,
                                      .relay_input = spec_.control_fd >= 0,
                                      .relay_output = spec_.idle || spec_.max_output,
-                                     .own_terminal = plan_.terminal}));
+                                     .own_terminal = plan_.terminal,
+                                     .working_dir = facts_.working_dir}));
   if (plan_.terminal) terminal_.emplace();
   if (spec_.unsafe.unsafe_tty) lent_terminal_.emplace();
   if (spec_.max_output) stdio_.relay.limit_output(*spec_.max_output);

@@ -22,6 +22,7 @@ void Run::conclude(End& end) {
   outcome_.cancelled_by = end.cancelled_by;
   outcome_.started = end.started;
   outcome_.clean = end.clean;
+  outcome_.lost_output = end.lost_output;
   outcome_.unclean_why = std::move(end.unclean_why);
   outcome_.error = std::move(end.error);
   if (end.failure) {

@@ -1,8 +1,10 @@
 #include "supervise/stdio.hpp"
 
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -96,11 +98,12 @@ Kind classify_open(int fd, const struct stat& info, StdioRules rules) {
   }
 }
 
-Result<Fd> open_stdin(const spec::Spec& spec) {
+Result<Fd> open_stdin(const spec::Spec& spec, const std::string& working_dir) {
   const bool null = spec.stdin_kind == spec::StdinKind::Null;
   const std::string path = null ? "/dev/null" : spec.stdin_file;
   // Non-blocking, or a FIFO without a writer would hold us here.
-  Fd file(::open(path.c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  Fd file(
+      ::open(seen_from(working_dir, path).c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (!file) {
     Error error = sys::errno_error("open " + shown(path) + " as the task's stdin",
                                    "open(" + shown(path) + ", O_RDONLY)");
@@ -125,9 +128,16 @@ bool outputs_are_one() {
   struct stat out {};
   struct stat err {};
   if (::fstat(1, &out) != 0 || ::fstat(2, &err) != 0) return false;
-  const int differing = ::fcntl(1, F_GETFL) ^ ::fcntl(2, F_GETFL);
-  return out.st_dev == err.st_dev && out.st_ino == err.st_ino &&
-         (differing & (O_ACCMODE | O_APPEND)) == 0;
+  if (out.st_dev != err.st_dev || out.st_ino != err.st_ino) return false;
+  const int flags = ::fcntl(1, F_GETFL), others = ::fcntl(2, F_GETFL);
+  const bool both_append = (flags & others & O_APPEND) != 0;
+  const bool is_stream = S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode);
+  if (is_stream || (S_ISREG(out.st_mode) && both_append)) {
+    return ((flags ^ others) & O_ACCMODE) == 0;
+  }
+  // Opened twice, a file is written to at two places, and all masters of ptys are one inode.
+  const pid_t self = ::getpid();
+  return ::syscall(SYS_kcmp, self, self, KCMP_FILE, 1, 2) == 0;
 }
 
 // A pipe between the task and the caller's descriptor `fd`, which is number `number` to the task.
@@ -244,7 +254,7 @@ Result<Stdio> prepare_stdio(const spec::Spec& spec, StdioRules rules) {
   Stdio stdio;
   Source in{.fd = 0, .number = 0, .path = {}};
   if (spec.stdin_kind != spec::StdinKind::Inherit) {
-    stdio.stdin_file = TRY(open_stdin(spec));
+    stdio.stdin_file = TRY(open_stdin(spec, rules.working_dir));
     in.fd = stdio.stdin_file.get();
     in.path = spec.stdin_file;
   }

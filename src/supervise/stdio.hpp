@@ -41,6 +41,7 @@ struct StdioRules {
   bool relay_input = false;      // so that it can be ended
   bool relay_output = false;     // so that it can be seen and counted
   bool own_terminal = false;     // the task gets a terminal of the sandbox's own
+  std::string working_dir = {};  // where a file in it is looked for from
 };
 
 // Opens /dev/null for each of 0-2 that is closed. Call it before anything else is opened: the next

@@ -68,7 +68,10 @@ End Watch::run() {
     }
   }
   if (!settled_) judge_loss();
-  if (std::string losses = request_.relay->losses(); !losses.empty()) unclean(std::move(losses));
+  if (std::string losses = request_.relay->losses(); !losses.empty()) {
+    unclean(std::move(losses));
+    end_.lost_output = true;
+  }
   return std::move(end_);
 }
 

@@ -99,6 +99,7 @@ struct End {
   std::uint64_t oom_kills = 0;  // of memory.events, where there is a memory limit
   bool clean = true;
   std::string unclean_why;
+  bool lost_output = false;  // some did not get to the caller
 };
 
 class Watch {

@@ -71,6 +71,13 @@ Result<Fd> open_directory_beneath(const Fd& directory, const char* path) {
   return errno_error("open the directory " + shown(path), call_on("openat2", path, "BENEATH"));
 }
 
+Result<Fd> open_without_links(const char* path) {
+  const OpenHow how{.flags = O_PATH | O_CLOEXEC, .mode = 0, .resolve = kResolveNoSymlinks};
+  const long fd = ::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+  if (fd >= 0) return Fd(static_cast<int>(fd));
+  return errno_error("open " + shown(path), call_on("openat2", path, "NO_SYMLINKS"));
+}
+
 bool write_whole(int file, std::string_view content) {
   while (!content.empty()) {
     const ssize_t put = ::write(file, content.data(), content.size());

@@ -40,6 +40,9 @@ struct Identity {
 // symbolic link or cross a mount (openat2, 5.6).
 [[nodiscard]] Result<Fd> open_directory_beneath(const Fd& directory, const char* path);
 
+// Opens (O_PATH) what the path names, unless a symbolic link is in it.
+[[nodiscard]] Result<Fd> open_without_links(const char* path);
+
 // Writes on after a short write, which hides its reason; false, with errno, where it ends too soon.
 [[nodiscard]] bool write_whole(int file, std::string_view content);
 

@@ -90,7 +90,7 @@ TEST_CASE(
       CHECK(refused.code == 125);
       CHECK(
           contains(refused.err, "a socket, through which a task could reach the host, may lie in " +
-                                    closed + ": the caller can enter it, but not list it"));
+                                    closed + ": the caller cannot list it, but can get in"));
       CHECK(contains(refused.err, "hint: name a directory without it, or pass --unsafe-sockets"));
       Words allowed = live;
       allowed.emplace_back("--unsafe-sockets");

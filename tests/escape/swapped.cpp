@@ -48,6 +48,8 @@ struct Seen {
 Seen start_often(const Words& options, const std::string& script) {
   const TempDir host;
   host.file("private/key", "KEPT SECRET");
+  host.file("private/own", "SECRET, TOO");
+  host.file("private/filter", R"({"defaultAction": "SCMP_ACT_ALLOW"})");
   host.file("tree/here/own", "own");
   std::filesystem::create_directory_symlink(host / "private", host / "tree/link");
   const Fd here(::open((host / "tree/here").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -94,4 +96,11 @@ TEST_CASE("what is named from a directory that is replaced meanwhile is looked f
   CHECK_FALSE(contains(copied.out, "SECRET"));
   CHECK(copied.refused == 40);
   start_often({"--project", "none", "--result", "made"}, "echo own");
+  const Seen typed = start_often({"--project", "none", "--stdin", "own"}, "cat");
+  CHECK_FALSE(contains(typed.out, "SECRET"));
+  CHECK(typed.shown == 40);
+  const Seen filtered = start_often({"--project", "none", "--seccomp", "filter"}, "echo own");
+  CHECK(filtered.refused == 40);
+  const Seen live = start_often({"--project", "none", "--rw", ".:/q", "--result", "r"}, "echo own");
+  CHECK(live.refused == 40);
 }

@@ -169,6 +169,17 @@ TEST_CASE("what a process substitution says is read as a file") {
   const Finished ended = Command({"/bin/bash", "-c", script, mayfly_path()}).run();
   CHECK(ended.err == "");
   CHECK(ended.out == "said\ncopied\n");
+  // Its relative paths begin where the caller is, as on the command line.
+  host.file("there", "found");
+  const Finished named = Command({"/bin/bash", "-c",
+                                  "exec \"$0\" run --project none --spec <(echo 'command = "
+                                  "[\"cat\", \"/copy\"]'; echo 'mounts = [{ file = "
+                                  "\"/copy=@there\" }]')",
+                                  mayfly_path()})
+                             .cwd(host.path())
+                             .run();
+  CHECK(named.err == "");
+  CHECK(named.out == "found");
   const Finished typed = Command({mayfly_path(), "run", "--project", "none", "--spec", "-"})
                              .in("command = ['echo', 'x']")
                              .run();
@@ -211,8 +222,14 @@ TEST_CASE("what the caller may not read is refused by name") {
            {{"--stdin", closed}, "Permission denied (EACCES)"},
            {{"--env-file", closed}, "Permission denied (EACCES)"},
            {{"--ro", "/root/something"}, "Permission denied (EACCES)"},
+           {{"--ro", "/root"}, "Permission denied (EACCES)"},
+           {{"--cow", "/root:/x"}, "Permission denied (EACCES)"},
        })
     check_refused(wrong);
+  host.dir("mine");
+  REQUIRE(::chmod((host / "mine").c_str(), 0) == 0);
+  CHECK(run({"--ro", (host / "mine") + ":/mine"}, {"/bin/true"}).code == 0);
+  REQUIRE(::chmod((host / "mine").c_str(), 0700) == 0);
 }
 
 TEST_CASE("names with a newline or with bytes that are no UTF-8 are shown so that one can see it") {

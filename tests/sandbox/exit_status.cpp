@@ -142,6 +142,20 @@ TEST_CASE("--quiet: no word of ours on stderr, the code and the result stay") {
   CHECK(ended.err.empty());
 }
 
+TEST_CASE("a command whose output is lost has not succeeded") {
+  const TempDir host;
+  const Fd full(::open("/dev/full", O_RDWR | O_CLOEXEC));
+  for (const Words& options : {Words{}, Words{"--max-output", "1M"}}) {
+    CAPTURE(joined(options));
+    Run lost(options, {"/bin/sh", "-c", "/bin/echo said; exit 0"});
+    lost.command.fd(1, full.get());
+    const Ended ended = lost.end();
+    CAPTURE(ended.err);
+    CAPTURE(ended.result.dump());
+    CHECK(ended.code == 125);
+  }
+}
+
 TEST_CASE("the status descriptor carries one result, and it is the last line") {
   for (const char* script : {"true", "kill -9 $$", "exec /no/such/program"}) {
     CAPTURE(script);

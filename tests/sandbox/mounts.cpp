@@ -144,6 +144,18 @@ TEST_CASE("/etc with files mounted in it, as in a container, is whole and writab
   }
 }
 
+TEST_CASE("directories that are closed to the caller stay closed beside what is mounted") {
+  if (is_root()) return;  // nothing is closed to root
+  const std::string mounts = "mkdir in; mount -t tmpfs none in";
+  Run look({"--cow", "/:/host"}, script("ls -A /host/root; cat source"),
+           beside(mounts, Caller::Stranger));
+  furnish(look.project());
+  const Ended ended = look.end();
+  CAPTURE(ended.err);
+  CHECK(contains(ended.err, "Permission denied"));
+  CHECK(ended.out == "before\n");
+}
+
 TEST_CASE("--cow of a tree with mounts below, some in others") {
   const TempDir host;
   host.file("top", "top\n");
@@ -286,6 +298,30 @@ TEST_CASE("a socket that is mounted below what is shown is out of reach") {
     const Ended reached = Run(open, script(connect), beside(only_dir, caller)).end();
     CAPTURE(reached.err);
     CHECK(contains(reached.out, "connected"));
+  }
+}
+
+TEST_CASE("a directory with very many entries is no way out, if something is mounted in it") {
+  const auto project = [](const TempDir& host) {
+    for (int i = 0; i < 600; ++i)
+      host.file("many/" + std::to_string(i), "");
+    host.dir("many/mounted");
+  };
+  const std::string mount = "mount -t tmpfs none many/mounted";
+  const std::string write = "echo out | timeout 5 dd of=many/way oflag=nonblock 2>&1; true";
+  for (const Caller caller : kCallers) {
+    CAPTURE(name_of(caller));
+    Run attack({}, script(write), beside(mount, caller));
+    project(attack.project());
+    const std::string way = attack.project() / "many/way";
+    REQUIRE(::mkfifo(way.c_str(), 0666) == 0);
+    REQUIRE(::chmod(way.c_str(), 0666) == 0);
+    const Fd reader(::open(way.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    const Ended ended = attack.end();
+    CAPTURE(ended.err);
+    CHECK(ended.code == 0);
+    char text[8] = {};
+    CHECK(::read(reader.get(), text, sizeof text) == 0);
   }
 }
 

@@ -181,6 +181,12 @@ TEST_CASE("mayfly policy lists, shows, checks and compares") {
   const Finished wrong = policy({"check", bad});
   CHECK(wrong.code == 125);
   CHECK(contains(wrong.err, "bad.toml:1:7: ttl: cannot read x as a duration"));
+  const std::string fatal = work.project().file(
+      "fatal.toml", "seccomp-action = 'kill'\n[syscalls]\ndeny = ['polling']\n");
+  const Finished unheard = policy({"check", fatal});
+  CHECK(unheard.code == 125);
+  CHECK(contains(unheard.err, "which the sandbox's init needs"));
+  CHECK(contains(unheard.err, "(syscalls at " + fatal + ":3:9)"));
   CHECK(policy({"diff", "strict", "strict"}).code == 0);
   const Finished different = policy({"diff", "strict", file});
   CHECK(different.code == 1);

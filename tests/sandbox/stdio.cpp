@@ -1,6 +1,7 @@
 // What goes in and out of a sandbox through its descriptors, and that nobody waits for ever.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -252,6 +253,42 @@ TEST_CASE("different files for stdout and stderr get what is theirs") {
   CHECK(read_file(host / "err") == "error\n");
   CHECK(ended.result["usage"]["stdout_bytes"] == 4);
   CHECK(ended.result["usage"]["stderr_bytes"] == 6);
+}
+
+TEST_CASE("one file that is open twice is written to at two places") {
+  const TempDir host;
+  const std::string path = host.file("log", "");
+  const Fd out(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const Fd err(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  REQUIRE(::lseek(err.get(), 100, SEEK_SET) == 100);
+  Run two({}, {"/bin/sh", "-c", "echo out; echo error >&2; echo out"});
+  two.command.fd(1, out.get()).fd(2, err.get());
+  CHECK(two.end().code == 0);
+  CHECK(read_file(path) == "out\nout\n" + std::string(92, '\0') + "error\n");
+}
+
+TEST_CASE("two terminals, which are opened by one name, get what is theirs") {
+  struct Pty {
+    Fd master = Fd(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), slave = {};
+    Pty() {
+      char name[64] = {};
+      REQUIRE(::grantpt(master.get()) == 0);
+      REQUIRE(::unlockpt(master.get()) == 0);
+      REQUIRE(::ptsname_r(master.get(), name, sizeof name) == 0);
+      slave = Fd(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
+    }
+    std::string said() const {
+      char text[64] = {};
+      const ssize_t size = ::read(slave.get(), text, sizeof text);
+      return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "nothing";
+    }
+  };
+  const Pty one, other;
+  Run two({}, {"/bin/sh", "-c", "echo out; echo error >&2"});
+  two.command.fd(1, one.master.get()).fd(2, other.master.get());
+  CHECK(two.end().code == 0);
+  CHECK(one.said() == "out\n");
+  CHECK(other.said() == "error\n");
 }
 
 TEST_CASE("the task has descriptors 0 to 2 and no other, whatever the caller holds") {

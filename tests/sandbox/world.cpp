@@ -124,6 +124,29 @@ TEST_CASE("without --chdir: where the caller is if there is such a directory, el
   }
 }
 
+TEST_CASE("a link to the project is as good a name of it as its path") {
+  const TempDir host;
+  host.file("p/part/file", "before\n");
+  REQUIRE(::symlink((host / "p").c_str(), (host / "link").c_str()) == 0);
+  const auto start = [&](const Words& options, const std::string& script) {
+    Words words = {mayfly_path(), "run"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "/bin/sh", "-c", script});
+    return Command(words).cwd(host / "p/part").run();
+  };
+  // What is named through it is what shows in the project, too.
+  const std::string look = "echo x > ../part/file; cat file " + host.path() + "/link/part/file";
+  const Finished shown =
+      start({"--project", "cow:" + (host / "p"), "--ro", host / "link/part"}, look);
+  CAPTURE(shown.err);
+  CHECK(shown.out == "before\nbefore\n");
+  CHECK(contains(shown.err, "Read-only file system"));
+  // A project that is named through it is there, and the command starts in it.
+  const Finished started = start({"--project", "cow:" + (host / "link")}, "pwd; cat file");
+  CAPTURE(started.err);
+  CHECK(started.out == host.path() + "/link/part\nbefore\n");
+}
+
 TEST_CASE("a start where the user may not enter names the directory and the remedy") {
   const TempDir host;
   host.dir("p");

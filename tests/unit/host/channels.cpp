@@ -67,11 +67,11 @@ TEST_CASE("channels: what is too large to be looked through is not taken to be h
                               .fifo = dir.path(),
                               .unseen = dir.path(),
                               .why_unseen = "it is too large to be looked through"};
-  CHECK(host::channels_in(dir.path(), 20) == host::Channels{});
-  CHECK(host::channels_in(dir.path(), 19) == unseen);
+  CHECK(host::channels_in(dir.path(), {}, 20) == host::Channels{});
+  CHECK(host::channels_in(dir.path(), {}, 19) == unseen);
   made_dir(dir / "below");  // to open it costs, too
-  CHECK(host::channels_in(dir.path(), 21) == unseen);
-  CHECK(host::channels_in(dir.path(), 40) == host::Channels{});
+  CHECK(host::channels_in(dir.path(), {}, 21) == unseen);
+  CHECK(host::channels_in(dir.path(), {}, 40) == host::Channels{});
 }
 
 TEST_CASE("channels: a directory that can be entered and not listed may hold a socket") {
@@ -85,7 +85,7 @@ TEST_CASE("channels: a directory that can be entered and not listed may hold a s
     REQUIRE(::chmod(closed.c_str(), mode) == 0);
     return seen_by_caller(dir.path());
   };
-  const std::string unseen = closed + "|" + closed + "|the caller can enter it, but not list it";
+  const std::string unseen = closed + "|" + closed + "|the caller cannot list it, but can get in";
   CHECK(with(0755, kCaller) == closed + "/socket||");
   CHECK(with(0311, kCaller) == unseen);
   CHECK(with(0000, kCaller) == unseen);  // its owner may chmod it

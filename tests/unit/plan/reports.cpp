@@ -41,6 +41,12 @@ TEST_CASE("reports: what lies in a live tree is refused, with the tree and its o
         "status-fd: cannot write the status to descriptor 7, which is /srv/a/events: the command "
         "could write there, too, since it has /srv live (--rw) | open a pipe or a file outside "
         "of it there, or show the tree copy-on-write or read-only");
+  // Under another path meanwhile.
+  MountStep moved = live;
+  moved.inode = host::Inode{.device = 1, .number = 2};
+  const host::Inode root{.device = 1, .number = 1};
+  CHECK(refusal(moved, {.path = "/new/r.json", .above = {*moved.inode, root}}) != "");
+  CHECK(refusal(moved, {.path = "/new/r.json", .above = {root}}) == "");
   // A single file that is live.
   CHECK(refusal(bind("/srv/r.json", Access::ReadWrite), {.path = "/srv/r.json"}) != "");
 }

@@ -171,6 +171,65 @@ TEST_CASE("a directory that is too crowded is bound as it is, unless a socket is
   CHECK(refused.mounts.empty());
 }
 
+TEST_CASE("a crowded directory with a socket or FIFO of its own is not bound") {
+  const TreeView view{.source = "/p", .target = "p"};
+  for (const host::Channels& channels :
+       {host::Channels{.socket = "/p/lib/s"}, host::Channels{.fifo = "/p/lib/f"}}) {
+    host::HostFacts facts;
+    facts.trees = {
+        {.path = "/p",
+         .parts = {
+             {.path = "/p",
+              .mounts_below = true,
+              .entries = {{.path = "lib", .kind = Entry::Kind::Crowded, .channels = channels}}}}}};
+    Plan hidden;
+    REQUIRE(add_tree(view, facts, hidden));
+    CHECK(at(hidden, "p/lib")->kind == MountKind::Mask);
+
+    facts.trees[0].parts = {
+        {.path = "/p", .mounts_below = true, .crowded = true, .channels = channels}};
+    Plan refused;
+    CHECK_FALSE(add_tree(view, facts, refused));
+    CHECK(refused.mounts.empty());
+  }
+}
+
+TEST_CASE("what is mounted where the caller may not look is not shown") {
+  host::HostFacts facts;
+  facts.trees = {{.path = "/p",
+                  .parts = {{.path = "/p", .mounts_below = true, .detachable = true},
+                            {.path = "/p/private", .fstype = "ext4", .closed = true}}}};
+  Plan plan;
+  REQUIRE(add_tree({.source = "/p", .target = "p"}, facts, plan));
+  CHECK(at(plan, "p/private")->kind == MountKind::Mask);
+}
+
+TEST_CASE("of a tree whose top is checked all parts are") {
+  const host::Inode top{.device = 1, .number = 2}, lower{.device = 1, .number = 3},
+      part{.device = 4, .number = 2};
+  host::HostFacts facts;
+  facts.trees = {
+      {.path = "/p",
+       .parts = {{.path = "/p",
+                  .mounts_below = true,
+                  .inode = top,
+                  .entries = {{.path = "lower", .inode = lower},
+                              {.path = "unread", .kind = Entry::Kind::Unread, .inode = lower},
+                              {.path = "full", .kind = Entry::Kind::Crowded, .inode = lower}}},
+                 {.path = "/p/part", .fstype = "tmpfs", .inode = part}}}};
+  for (const bool checked : {true, false}) {
+    TreeView view{.source = "/p", .target = "p"};
+    if (checked) view.inode = top;
+    Plan plan;
+    REQUIRE(add_tree(view, facts, plan));
+    const auto inode_of = [&](const char* target) { return at(plan, target)->inode; };
+    for (const char* target : {"p/lower", "p/unread", "p/full"}) {
+      CHECK(inode_of(target) == (checked ? std::optional(lower) : std::nullopt));
+    }
+    CHECK(inode_of("p/part") == (checked ? std::optional(part) : std::nullopt));
+  }
+}
+
 TEST_CASE("what is looked at: only trees with mounts below, and entries only for copy-on-write") {
   host::HostFacts facts;
   facts.mounts = {{.path = "/usr/local"}, {.path = "/data/x"}, {.path = "/code/p/m"}};
@@ -194,11 +253,11 @@ TEST_CASE("what could not be looked through may hold a way out, and is told as t
   const host::Channels channels{.socket = "/p/own",
                                 .fifo = "/p/box",
                                 .unseen = "/p/box",
-                                .why_unseen = "the caller can enter it, but not list it"};
+                                .why_unseen = "the caller cannot list it, but can get in"};
   CHECK(danger_of(channels, {}) ==
         "it holds the socket /p/own, through which a task could reach the host");
   CHECK(danger_of(channels, {.sockets = true}) ==
-        "a FIFO, through which a task could write to the host, may lie in /p/box: the caller can "
-        "enter it, but not list it");
+        "a FIFO, through which a task could write to the host, may lie in /p/box: the caller "
+        "cannot list it, but can get in");
   CHECK(danger_of(channels, {.sockets = true, .fifos = true}) == "");
 }
