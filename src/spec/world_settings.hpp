@@ -200,7 +200,10 @@ inline constexpr Setting kWorldSettings[] = {
      .group = kCommand,
      .help = "where standard input comes from (inherit)",
      .man = "Where the command's standard input comes from: the caller's (`inherit`, the default), "
-            "nowhere (`null`), or a file of the host. A terminal there is read for the command "
+            "nowhere (`null`), or a file of the host. A FIFO that nobody has open for writing yet "
+            "is at "
+            "its end; a redirection, `< FIFO`, waits for a writer. A terminal there is read for "
+            "the command "
             "whether it reads or not: in `mayfly run -- make | less` keys that are meant for "
             "`less` can go astray. `null` leaves them alone.",
      .apply = set_stdin,

@@ -1,7 +1,9 @@
 #include "supervise/lent.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace mayfly::supervise {
 
@@ -18,6 +20,19 @@ void Lent::put_back() const {
   if (::fstat(fd_, &info) == 0 && (info.st_mode & mode_) != mode_) {
     static_cast<void>(::fchmod(fd_, (info.st_mode & 07777) | mode_));
   }
+}
+
+bool LentInput::is_one(int fd) {
+  struct stat info {};
+  const int flags = ::fcntl(fd, F_GETFL);
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (flags & O_ACCMODE) == O_RDONLY;
+}
+
+void LentInput::put_back(std::size_t undelivered) const {
+  int in_pipe = 0;
+  if (::ioctl(pipe_.get(), FIONREAD, &in_pipe) != 0) return;
+  const off_t unread = static_cast<off_t>(undelivered) + in_pipe;
+  if (unread > 0) ::lseek(fd_, -unread, SEEK_CUR);
 }
 
 }  // namespace mayfly::supervise

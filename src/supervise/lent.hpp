@@ -8,6 +8,11 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <utility>
+
+#include "base/fd.hpp"
+
 namespace mayfly::supervise {
 
 class Lent {
@@ -22,6 +27,23 @@ class Lent {
   int flags_;
   int pipe_size_;  // bytes; -1: no pipe
   mode_t mode_;
+};
+
+// LentInput: a regular file of the caller's that is read for the task, which may read less of it.
+// The rest is for whoever reads it next, such as the shell whose script or list it is.
+class LentInput {
+ public:
+  // True if `fd` is a regular file and open for reading alone: an offset that is written at, too,
+  // is left where it is.
+  [[nodiscard]] static bool is_one(int fd);
+  // fd: borrowed. pipe: the end that the task reads from, as a descriptor of ours.
+  LentInput(int fd, Fd pipe) : fd_(fd), pipe_(std::move(pipe)) {}
+  // undelivered: bytes that were read of it and are not in the pipe.
+  void put_back(std::size_t undelivered) const;
+
+ private:
+  int fd_;
+  Fd pipe_;
 };
 
 }  // namespace mayfly::supervise

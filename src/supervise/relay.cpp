@@ -244,6 +244,7 @@ void Relay::hang_up_terminals() {
 void Relay::Stream::close() {
   source.close();
   sink.close();
+  undelivered += end - begin;
   begin = end = 0;
   pause_until = 0;
 }
@@ -272,6 +273,14 @@ void Relay::stop_input() {
   for (Stream& stream : streams_) {
     if (stream.flow == Flow::ToTask) stream.close();
   }
+}
+
+std::size_t Relay::undelivered_input() const {
+  std::size_t bytes = 0;
+  for (const Stream& stream : streams_) {
+    if (stream.flow == Flow::ToTask) bytes += stream.undelivered + (stream.end - stream.begin);
+  }
+  return bytes;
 }
 
 bool Relay::finished() const {

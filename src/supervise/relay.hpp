@@ -69,6 +69,8 @@ class Relay {
   bool end_input();
   // The task is gone: nobody reads its input any more.
   void stop_input();
+  // What was taken for the task and has not gone into its pipe, in bytes.
+  [[nodiscard]] std::size_t undelivered_input() const;
   // True once every output has delivered all that there was.
   [[nodiscard]] bool finished() const;
   // There was more output than the limit allows; or there will be, by what waits to be read.
@@ -104,8 +106,9 @@ class Relay {
     std::size_t begin = 0, end = 0;  // what waits in the buffer
     std::int64_t pause_until = 0;    // 0: not paused
     std::uint64_t delivered = 0;
-    char last = '\0';  // of what was delivered
-    int error = 0;     // why bytes were lost, other than that their reader is gone
+    std::size_t undelivered = 0;  // what waited when it closed
+    char last = '\0';             // of what was delivered
+    int error = 0;                // why bytes were lost, other than that their reader is gone
 
     [[nodiscard]] bool waiting() const { return begin != end; }
     [[nodiscard]] Moved take(std::size_t most);

@@ -147,6 +147,11 @@ Result<int> relay_through_pipe(int fd, int number, Stdio& stdio) {
   Fd& ours = number == 0 ? pipe.write_end : pipe.read_end;
   Fd& theirs = number == 0 ? pipe.read_end : pipe.write_end;
   TRY(sys::set_nonblocking(ours));
+  if (fd == STDIN_FILENO && LentInput::is_one(fd)) {
+    Fd copy(::fcntl(theirs.get(), F_DUPFD_CLOEXEC, 3));
+    if (!copy) return sys::errno_error("carry stdin to the task", "fcntl(F_DUPFD_CLOEXEC)");
+    stdio.lent_input.emplace(fd, std::move(copy));
+  }
   if (number == 0) {
     stdio.relay.add_input(reader_of(fd), Endpoint::own(std::move(ours)), name);
   } else {
@@ -239,6 +244,7 @@ Kind classify(int fd, StdioRules rules) {
 void Stdio::put_back() const {
   for (const Lent& each : lent)
     each.put_back();
+  if (lent_input) lent_input->put_back(relay.undelivered_input());
 }
 
 Result<void> Stdio::attach(Fd master) {

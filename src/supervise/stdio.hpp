@@ -7,6 +7,7 @@
 // about the caller's network, or shut down.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/fd.hpp"
@@ -58,6 +59,7 @@ struct Stdio {
   std::vector<Fd> task_ends;  // close once the task has them: a pipe's end of file needs that
   Endpoint terminal_in, terminal_out;  // what the task's terminal is relayed from and to
   std::vector<Lent> lent;              // the caller's, passed to the task
+  std::optional<LentInput> lent_input = std::nullopt;
 
   // Once the task's terminal is there.
   [[nodiscard]] Result<void> attach(Fd master);

@@ -47,6 +47,27 @@ TEST_CASE("stdin from a pipe that closes at once is an end of file") {
   CHECK(ended.out.empty());
 }
 
+TEST_CASE("what a command has not read of a file on stdin is read by the next program") {
+  const TempDir host;
+  const std::string list = host.file("list", "a\nb\nc\n");
+  const auto said = [&](const std::string& script, const std::string& file) {
+    return Command({"/bin/sh", "-c", "exec < \"$1\"; " + script, mayfly_path(), file})
+        .cwd(host.path())
+        .run()
+        .out;
+  };
+  CHECK(said("while read -r x; do \"$0\" run -- /bin/echo \"$x\"; done", list) == "a\nb\nc\n");
+  CHECK(said("\"$0\" run -- sh -c 'read -r x; echo first $x'; cat", list) == "first a\nb\nc\n");
+  CHECK(said("\"$0\" run --max-output 1M -- cat; cat", list) == "a\nb\nc\n");
+  CHECK(said("\"$0\" run --ttl 1ms -- sleep 9; cat", list) == "a\nb\nc\n");
+  // More than any pipe or buffer holds.
+  const std::string large = host.file("large", noise(1u << 20));
+  CHECK(said("\"$0\" run -- head -c 300000 > head; cat > rest", large).empty());
+  const bool is_whole = read_file(host / "head") + read_file(host / "rest") == read_file(large);
+  CHECK(is_whole);
+  CHECK(read_file(host / "head").size() == 300'000);
+}
+
 TEST_CASE("--stdin null and --stdin FILE stand in for the caller's stdin") {
   Run null({"--stdin", "null"}, {"/bin/cat"});
   null.command.in("from the caller");
