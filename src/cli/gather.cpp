@@ -131,6 +131,7 @@ Result<void> look_at_entry(spec::FsEntry& entry, std::size_t layer_bytes, host::
 Result<void> look_at_entries(spec::Spec& spec, host::HostFacts& facts) {
   for (std::size_t i = 0; i < spec.fs.size(); ++i) {
     spec::FsEntry& entry = spec.fs[i];
+    facts.places.push_back(host::real_place(entry.target, facts.working_dir));
     if (entry.source.empty()) continue;
     TRY(told({.key = "mounts", .item = i}, spec::option_of(entry.kind),
              look_at_entry(entry, spec::layer_bytes(spec), facts)));

@@ -125,6 +125,7 @@ struct HostFacts {
   CgroupFacts cgroup;
   bool on_terminal = false;         // stdin and stdout are terminals; looked at where it matters
   std::vector<SourceFact> sources;  // what the request's entries point to, by inspect_source()
+  std::vector<std::string> places;  // where the targets of its entries lie here, by real_place()
   std::vector<TreeFact> trees;      // those with mounts below, by look_at_tree()
   std::string runtime_dir;          // where the registry lives (DESIGN 11)
   std::string cache_dir;            // where a layer on disk is made; may be empty

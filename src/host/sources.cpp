@@ -25,6 +25,21 @@ SourceFact::Kind kind_of(mode_t mode) {
 
 }  // namespace
 
+std::string real_place(const std::string& path, const std::string& working_dir) {
+  std::size_t end = path.rfind('/');
+  while (end != std::string::npos && end > 0) {
+    const std::string above = seen_from(working_dir, path.substr(0, end));
+    const Fd directory(::open(above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (directory) {
+      const std::string link = "/proc/self/fd/" + std::to_string(directory.get());
+      const Result<std::string> real = sys::readlinkat(AT_FDCWD, link.c_str());
+      return real ? entry_path(*real, path.substr(end + 1)) : path;
+    }
+    end = path.rfind('/', end - 1);
+  }
+  return path;
+}
+
 bool may_enter(int parent, const char* name) {
   if (sys::may_access(parent, name, X_OK)) return true;
   struct stat info {};

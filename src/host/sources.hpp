@@ -37,6 +37,10 @@ struct SourceFact {
 [[nodiscard]] Result<SourceFact> inspect_source(const std::string& path,
                                                 const std::string& working_dir);
 
+// Where on the host a path lies, or would if it does not exist: what leads to its last directory
+// that exists has no symbolic links then. As it is where that cannot be told.
+[[nodiscard]] std::string real_place(const std::string& path, const std::string& working_dir);
+
 // Whether names can be looked up in a directory: the caller may, or owns it and can let itself in,
 // as the sandbox's root can. `name` is looked for from the directory `parent`, which may be
 // AT_FDCWD.

@@ -35,6 +35,17 @@ long make_overlay_dirs(const Mount& step, const TaskIds& task, std::uint32_t ind
   return -fault.error;
 }
 
+// The top of a tree belongs to whoever builds the root, or to the task where it does on the host: a
+// task with a user of its own could not write there, and git would distrust the tree. Only lowers
+// whose ids are shifted tell.
+long give_top(const Mount& step, const TaskIds& task) noexcept {
+  if (task.uid == 0 || step.upper == nullptr || step.tree_count == 0) return 0;
+  struct statx status = {};
+  const long answer = raw::statx(AT_FDCWD, step.tree_points[0], 0, STATX_UID, &status);
+  if (answer < 0 || status.stx_uid != task.uid) return answer;
+  return raw::fchownat(AT_FDCWD, step.upper, task.uid, task.gid, AT_SYMLINK_NOFOLLOW);
+}
+
 // Only what is of the child's own mount namespace can be a lower layer, so that no descriptor that
 // the parent opened can be: the path is opened once more, and what that gives is looked at.
 long enter_lower(const Mount& step) noexcept {
@@ -148,6 +159,7 @@ long mount_prepared(const Mount& step, int* root) noexcept {
 long overlay(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
   if (const long made = make_overlay_dirs(step, task, index); made < 0) return made;
   if (const long attached = attach_trees(step); attached < 0) return attached;
+  if (const long given = give_top(step, task); given < 0) return given;
   if (*root < 0) {
     if (const long made = raw::mkdirat(AT_FDCWD, kNewRoot, 0700); made < 0) return made;
   }

@@ -140,15 +140,22 @@ std::vector<std::string> skeleton_points(const std::string& project, const host:
   return {relative(project)};
 }
 
-// A part of the project that is named through a link, as by $PWD where the shell came by one: the
-// project is at its own path, and there, too, this is what was asked for.
-std::optional<spec::FsEntry> in_project(const spec::FsEntry& entry, const host::HostFacts& facts,
-                                        const std::string& project) {
-  if (project.empty() || entry.source.empty() || entry.source != entry.target) return std::nullopt;
-  const std::string& real = host::real_path(facts.sources, entry.source);
-  if (real == entry.source || real == project || !is_within(real, project)) return std::nullopt;
+// What the entry of this number says of a part of the project that it names by another path than
+// the project's: through a link, as by $PWD where the shell came by one, or not through the link by
+// which the project is named. There, too, it is what was asked for.
+std::optional<spec::FsEntry> in_project(const spec::Spec& spec, std::size_t number,
+                                        const host::HostFacts& facts, const std::string& project) {
+  const spec::FsEntry& entry = spec.fs[number];
+  if (project.empty() || number >= facts.places.size()) return std::nullopt;
+  const bool shows_itself = !entry.source.empty() && entry.source == entry.target;
+  const std::string& place =
+      shows_itself ? host::real_path(facts.sources, entry.source) : facts.places[number];
+  const std::string& real = host::real_path(facts.sources, project);
+  // A link to the whole project is one more name of it, and no part.
+  if (!is_within(place, real) || (place == real && entry.target != real)) return std::nullopt;
   spec::FsEntry alias = entry;
-  alias.target = real;
+  alias.target = project + place.substr(real.size());
+  if (alias.target == entry.target) return std::nullopt;
   return alias;
 }
 
@@ -181,7 +188,7 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   for (std::size_t i = 0; i < spec.fs.size(); ++i) {
     const std::size_t first = plan.mounts.size();
     const Subject subject{.key = "mounts", .item = i};
-    if (const auto alias = in_project(spec.fs[i], facts, view.project.dir)) {
+    if (const auto alias = in_project(spec, i, facts, view.project.dir)) {
       TRY(about(subject, add_entry(*alias, facts, spec, plan)));
     }
     TRY(about(subject, add_entry(spec.fs[i], facts, spec, plan)));

@@ -5,18 +5,22 @@
 
 #include <cerrno>
 
+#include "base/text.hpp"
 #include "sys/mounts.hpp"
 
 namespace mayfly::supervise {
 namespace {
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
 
 // What the two have in common: "pipe", or null where they are not the same or it does not matter. A
 // terminal is never the task's, and nobody reads from /dev/null.
 const char* shared_place(int a, int b) {
   struct stat of_a {};
   struct stat of_b {};
-  if (::fstat(a, &of_a) != 0 || ::fstat(b, &of_b) != 0) return nullptr;
-  if (of_a.st_dev != of_b.st_dev || of_a.st_ino != of_b.st_ino) return nullptr;
+  if (::fstat(a, &of_a) != 0 || ::fstat(b, &of_b) != 0 || !is_same(of_a, of_b)) return nullptr;
   switch (of_a.st_mode & S_IFMT) {
     case S_IFIFO:
       return "pipe";
@@ -43,9 +47,24 @@ Result<void> keep_from_task(int fd, const spec::Spec& spec, const char* what, co
   return {};
 }
 
+// The result takes the place of a file whose content goes with it.
+Result<void> keep_from_result(const std::string& file) {
+  struct stat result {};
+  if (file.empty() || ::stat(file.c_str(), &result) != 0) return {};
+  for (const int output : {1, 2}) {
+    struct stat info {};
+    if (::fstat(output, &info) != 0 || !is_same(info, result)) continue;
+    return usage_error("write the result to " + shown(file) + ": descriptor " +
+                           std::to_string(output) + ", the command's, is this file, too",
+                       "name another file");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> keep_from_task(const spec::Spec& spec) {
+  TRY(about({.key = "result"}, keep_from_result(spec.result_file)));
   TRY(keep_from_task(spec.status_fd, spec, "write the status to descriptor ",
                      "give it a file or pipe of its own, as in: --status-fd 3 3>status.jsonl"));
   return keep_from_task(spec.control_fd, spec, "read commands from descriptor ",

@@ -7,7 +7,7 @@
 
 namespace mayfly::supervise {
 
-Lent::Lent(int fd, int flags, mode_t mode)
+Lent::Lent(int fd, int flags, std::optional<mode_t> mode)
     : fd_(fd), flags_(flags), pipe_size_(::fcntl(fd, F_GETPIPE_SZ)), mode_(mode) {}
 
 void Lent::put_back() const {
@@ -16,9 +16,8 @@ void Lent::put_back() const {
     ::fcntl(fd_, F_SETPIPE_SZ, pipe_size_);
   }
   struct stat info {};
-  // What another run has added for its own task stays.
-  if (::fstat(fd_, &info) == 0 && (info.st_mode & mode_) != mode_) {
-    static_cast<void>(::fchmod(fd_, (info.st_mode & 07777) | mode_));
+  if (mode_ && ::fstat(fd_, &info) == 0 && (info.st_mode & 07777) != *mode_) {
+    static_cast<void>(::fchmod(fd_, *mode_));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "base/fd.hpp"
@@ -17,8 +18,9 @@ namespace mayfly::supervise {
 
 class Lent {
  public:
-  // fd: borrowed. flags, mode: what it has.
-  Lent(int fd, int flags, mode_t mode);
+  // fd: borrowed. flags, mode: what it has. Without a mode that is left alone: a task with an id of
+  // its own cannot change it, and what this run has added may serve others of the same caller.
+  Lent(int fd, int flags, std::optional<mode_t> mode);
   // Puts back what has changed, as far as the kernel lets us.
   void put_back() const;
 
@@ -26,7 +28,7 @@ class Lent {
   int fd_;
   int flags_;
   int pipe_size_;  // bytes; -1: no pipe
-  mode_t mode_;
+  std::optional<mode_t> mode_;
 };
 
 // LentInput: a regular file of the caller's that is read for the task, which may read less of it.

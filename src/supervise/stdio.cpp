@@ -177,11 +177,9 @@ Error refusal(const Source& source, const Kind& kind) {
 
 // /dev/stdout and its like open the pipe anew by its inode, whose owner is the caller. A task with
 // an id of its own is let in as far as the descriptor goes: to read its stdin, to write the others.
-// Nobody else can name these pipes. One that we may not change stays as it is. Returns the mode.
-mode_t let_reopen(int fd, int number, mode_t mode) {
-  mode |= number == 0 ? 0044 : 0022;
-  static_cast<void>(::fchmod(fd, mode));
-  return mode;
+// Nobody else can name these pipes. One that we may not change stays as it is.
+void let_reopen(int fd, int number, mode_t mode) {
+  static_cast<void>(::fchmod(fd, mode | (number == 0 ? 0044 : 0022)));
 }
 
 // What could be passed on and must not be, for what was asked for.
@@ -209,10 +207,12 @@ Result<int> descriptor_for_task(const Source& source, StdioRules rules, Stdio& s
   const bool passes = kind.treatment == Treatment::Pass && !must_relay(kind, source.number, rules);
   const int fd = passes ? source.fd : TRY(relay_through_pipe(source.fd, source.number, stdio));
   const bool is_pipe = kind.form == Form::Pipe || !passes;
-  mode_t mode = passes ? kind.mode : kPipeMode;
-  if (rules.own_ids && is_pipe) mode = let_reopen(fd, source.number, mode);
+  if (rules.own_ids && is_pipe) let_reopen(fd, source.number, passes ? kind.mode : kPipeMode);
   const bool shared = kind.form == Form::Pipe || kind.form == Form::Terminal;
-  if (passes && shared) stdio.lent.emplace_back(fd, kind.flags, mode);
+  if (passes && shared) {
+    const auto mode = rules.own_ids ? std::nullopt : std::optional(kind.mode);
+    stdio.lent.emplace_back(fd, kind.flags, mode);
+  }
   return fd;
 }
 

@@ -168,7 +168,8 @@ class Watch {
   [[nodiscard]] Canceller canceller(Event event, int signal) const;
   Result<void> take_exit(const launch::Message& message);
   Result<void> terminate(Event event, int signal);
-  Result<void> pass(int signal);
+  // sent: whether it is on its way, or waits for the start, where not too many do already.
+  Result<void> pass(int signal, bool* sent = nullptr);
   Result<void> kill();
 
   Result<void> reap();

@@ -70,9 +70,13 @@ Result<std::optional<Error>> Watch::carry_out(const spec::ControlCommand& comman
     case spec::ControlVerb::Cancel:
       TRY(handle(ending_signals_++ == 0 ? Event::Cancel : Event::Again));
       break;
-    case spec::ControlVerb::Signal:
-      TRY(pass(command.signal));
+    case spec::ControlVerb::Signal: {
+      bool sent = false;
+      TRY(pass(command.signal, &sent));
+      if (!sent)
+        return std::optional(refusal("send the signal: too many wait already", "send it later"));
       break;
+    }
     case spec::ControlVerb::Extend:
       return extend(command.ttl.count());
     case spec::ControlVerb::StdinClose:

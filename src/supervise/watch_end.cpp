@@ -171,10 +171,12 @@ Result<void> Watch::terminate(Event event, int signal) {
 }
 
 // A full queue or a dead init is no failure: what must happen, happens by SIGKILL.
-Result<void> Watch::pass(int signal) {
+Result<void> Watch::pass(int signal, bool* sent) {
   // One that came before the execve would end the start instead of reaching the command.
   if (state_ == State::Starting) {
-    if (held_.size() < kMostHeld) held_.push_back(signal);
+    const bool has_room = held_.size() < kMostHeld;
+    if (has_room) held_.push_back(signal);
+    if (sent != nullptr) *sent = has_room;
     return {};
   }
   const Message message{.kind = Kind::Signal,
@@ -184,7 +186,7 @@ Result<void> Watch::pass(int signal) {
                         .value = signal,
                         .slot = launch::kMainSlot,
                         .text = {}};
-  return send(message);
+  return send(message, sent);
 }
 
 Result<void> Watch::send(const Message& message, bool* sent) {

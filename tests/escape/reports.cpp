@@ -74,6 +74,22 @@ TEST_CASE("a result in a tree that the command has live is refused before the st
   }
 }
 
+TEST_CASE("a result in the place of the command's output is refused") {
+  const TempDir host;
+  for (const int number : {1, 2}) {
+    for (const Words& verb : {Words{"run"}, Words{"explain", "run"}}) {
+      const std::string log = host.file("log", "");
+      const Fd output(::open(log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+      Command command(with_verb(verb, {"--result", "log"}, "echo x > ran"));
+      command.cwd(host.path()).fd(number, output.get());
+      const Finished ended = command.run();
+      CHECK(ended.code == 125);
+      CHECK(contains(ended.err + read_file(log),
+                     "write the result to " + log + ": descriptor " + std::to_string(number)));
+    }
+  }
+}
+
 TEST_CASE("a file or FIFO of a live tree is no status or control descriptor") {
   const TempDir host;
   const TempDir elsewhere;

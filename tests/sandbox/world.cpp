@@ -141,10 +141,55 @@ TEST_CASE("a link to the project is as good a name of it as its path") {
   CAPTURE(shown.err);
   CHECK(shown.out == "before\nbefore\n");
   CHECK(contains(shown.err, "Read-only file system"));
+  host.dir("p/deep");
+  const auto seen = [&](const Words& options, const char* script) {
+    const Finished ended = start(options, script);
+    CAPTURE(joined(options));
+    CAPTURE(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(read_file(host / "p/part/file") == "before\n");
+    return ended.out;
+  };
+  const std::string cow = "cow:" + (host / "p"), live = "rw:" + (host / "link");
+  const std::string file = host / "link/part/file";
+  CHECK(seen({"--project", cow, "--mask", file}, "cat file || true") == "");
+  CHECK(seen({"--project", cow, "--file", file + "=new"}, "cat file") == "new");
+  CHECK(seen({"--project", cow, "--tmpfs", host / "link/part"}, "ls -A ../part") == "");
+  // And the other way round: the project is named through it, the part is not.
+  const char* write = "cd ../part; echo x > file; cat file";
+  CHECK(seen({"--project", live, "--ro", "."}, write) == "before\n");
+  CHECK(seen({"--project", live, "--cow", "."}, write) == "x\n");
+  CHECK(seen({"--project", live, "--mask", host / "p/part/file"}, "cat ../part/file || true") ==
+        "");
+  const Finished made = start({"--project", live, "--file", host / "p/deep/new=x"}, "true");
+  CHECK(made.code == 125);
+  CHECK(contains(made.err, "link/deep/new"));
+  CHECK_FALSE(exists(host / "p/deep/new"));
   // A project that is named through it is there, and the command starts in it.
   const Finished started = start({"--project", "cow:" + (host / "link")}, "pwd; cat file");
   CAPTURE(started.err);
   CHECK(started.out == host.path() + "/link/part\nbefore\n");
+}
+
+TEST_CASE("with --user the top of a tree is that user's where it is on the host") {
+  if (!is_root()) return;  // who is not root has one id inside
+  const TempDir host;
+  host.file("p/file", "");
+  const std::string tree = host / "p";
+  REQUIRE(::chown(tree.c_str(), 1234, 1234) == 0);
+  for (const Words& shown : {Words{"--project", "cow:" + tree},
+                             {"--project", "none", "--cow", tree},
+                             {"--layer", "disk", "--project", "cow:" + tree}}) {
+    CAPTURE(joined(shown));
+    const auto owner_for = [&](const std::string& user) {
+      Words options = shown;
+      options.insert(options.end(), {"--user", user + ":" + user});
+      return sh("stat -c %u:%g " + tree + "; touch " + tree + "/new 2>&1 && echo made", options)
+          .out;
+    };
+    CHECK(owner_for("1234") == "1234:1234\nmade\n");
+    CHECK(contains(owner_for("1235"), "0:0\n"));
+  }
 }
 
 TEST_CASE("a start where the user may not enter names the directory and the remedy") {

@@ -441,6 +441,25 @@ TEST_CASE("watch: commands of the control descriptor") {
         }).rfind("cancelled 143 started [", 0) == 0);
 }
 
+TEST_CASE("watch: more signals than wait for a start are refused aloud") {
+  std::string commands;
+  for (int i = 0; i < 33; ++i)
+    commands += "{\"cmd\":\"signal\",\"signal\":\"USR1\"}\n";
+  const std::string end = watch({.commands = commands}, [](Script& init) {
+    sleep_ms(500);
+    init.started();
+    int got = 0;
+    while (got < 32 && init.next_signal() == SIGUSR1)
+      ++got;
+    init.exited(got);
+    return 0;
+  });
+  CAPTURE(end);
+  CHECK(end.rfind("exited 32 started [", 0) == 0);
+  CHECK(end.find("line 32: done") != std::string::npos);
+  CHECK(end.find("line 33: cannot send the signal") != std::string::npos);
+}
+
 TEST_CASE("watch: extend turns both keys, never shortens and ends at the maximum") {
   const Stopwatch clock;
   const std::string end =
