@@ -83,7 +83,10 @@ inline constexpr Setting kLimitSettings[] = {
      .argument = "N",
      .group = kLimits,
      .help = "most files that can be made (100000)",
-     .man = "How many files, directories and links the layer can hold. The default is 100000.",
+     .man =
+         "How many files, directories and links the layer can hold. The default is 100000. Of a "
+         "layer in memory user extended attributes take from it, not from the size: one for each "
+         "KiB; so in all it can take the size and N KiB of memory.",
      .form = Form::Number,
      .apply = set_count<&Limits::layer_inodes, kLeastLayerInodes, INT64_MAX>,
      .text = count_text<&Limits::layer_inodes>},

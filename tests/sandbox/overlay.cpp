@@ -134,6 +134,20 @@ void check_table(const Ended& ended) {
 
 }  // namespace
 
+TEST_CASE("overlay: extended attributes in memory are bounded by the number of files") {
+  if (kernel_is_older_than(6, 6)) return;  // no layer in memory
+  const std::string fill =
+      "import os\nmade = 0\nopen('/tmp/f', 'w').close()\ntry:\n"
+      " while made < 8192: os.setxattr('/tmp/f', 'user.' + str(made), b'x' * 900); made += 1\n"
+      "except OSError: pass\nprint(made)";
+  const Ended ended = run({"--layer", "memory", "--layer-inodes", "1000"}, {"python3", "-c", fill});
+  CAPTURE(ended.err);
+  CHECK(ended.code == 0);
+  const int made = std::stoi("0" + ended.out);
+  CHECK(made > 100);
+  CHECK(made < 1200);
+}
+
 TEST_CASE("overlay: each operation on the host's files works, or fails as the manual says") {
   for (const std::string layer : {"memory", "disk"}) {
     CAPTURE(layer);
