@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "spec/document.hpp"
 #include "spec/json_problem.hpp"
+#include "spec/number.hpp"
 #include "spec/units.hpp"
 
 namespace mayfly::spec {
@@ -90,7 +91,8 @@ class Members : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(number_integer_t) override { return wrong_kind(); }
   // What is too large for an integer comes here, too.
   bool number_float(number_float_t, const std::string& text) override {
-    return is_whole(text) ? whole_number(text) : wrong_kind();
+    std::optional<std::string> plain = plain_number(text);
+    return plain && is_whole(*plain) ? whole_number(*std::move(plain)) : wrong_kind();
   }
   bool boolean(bool) override { return wrong_kind(); }
   bool null() override { return wrong_kind(); }

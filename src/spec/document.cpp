@@ -36,6 +36,13 @@ const Node* Node::find(std::string_view key) const {
   return nullptr;
 }
 
+Node number_node(Position at, std::string decimals) {
+  const bool is_whole = decimals.find('.') == decimals.npos;
+  return {.kind = is_whole ? Node::Kind::Integer : Node::Kind::Fraction,
+          .at = at,
+          .text = std::move(decimals)};
+}
+
 std::string kind_of(const Node& node) {
   const bool says_itself = node.kind == Node::Kind::Other || node.kind == Node::Kind::Boolean;
   return says_itself ? node.text : named(node.kind);

@@ -31,8 +31,8 @@ struct Node {
   enum class Kind { Text, Integer, Fraction, Boolean, Array, Table, Other };
   Kind kind = Kind::Other;
   Position at = {};
-  // Text as it is; an integer in decimal; a number with a fraction as it is written; true or false;
-  // of anything else, what it is ("null").
+  // Text as it is; a number as plain_number() has it; true or false; of anything else, what it is
+  // ("null").
   std::string text = {};
   std::vector<Node> items;      // Array
   std::vector<Member> members;  // Table, in the order of the text; no key is there twice
@@ -46,6 +46,9 @@ struct Member {
   Position at = {};
   Node value;
 };
+
+// A number in decimals, as plain_number() has it: an Integer unless it has a fraction.
+[[nodiscard]] Node number_node(Position at, std::string decimals);
 
 // "a string", "an array", "true" …, for messages.
 [[nodiscard]] std::string kind_of(const Node& node);

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "spec/document.hpp"
 #include "spec/json_problem.hpp"
+#include "spec/number.hpp"
 
 namespace mayfly::spec {
 namespace {
@@ -96,8 +97,9 @@ class Builder {
   bool number_unsigned(number_unsigned_t value) { return integer(std::to_string(value)); }
   // What is too large for an integer comes here, too.
   bool number_float(number_float_t, const string_t& text) {
-    if (text.find_first_not_of("-0123456789") == text.npos) return integer(text);
-    return add({.kind = Node::Kind::Fraction, .at = scalar(), .text = text});
+    std::optional<std::string> plain = plain_number(text);
+    if (!plain) return refuse(scalar(), kOutOfRange, "write it in digits, without an exponent");
+    return add(number_node(scalar(), *std::move(plain)));
   }
   bool string(string_t& value) {
     return add({.kind = Node::Kind::Text, .at = quote(), .text = std::move(value)});
@@ -131,9 +133,7 @@ class Builder {
     return false;
   }
 
-  bool integer(std::string digits) {
-    return add({.kind = Node::Kind::Integer, .at = scalar(), .text = std::move(digits)});
-  }
+  bool integer(std::string digits) { return add(number_node(scalar(), std::move(digits))); }
 
   bool open(Node::Kind kind) {
     constexpr std::size_t kMostDepth = 64;

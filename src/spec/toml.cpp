@@ -13,11 +13,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
 #include "base/text.hpp"
 #include "spec/document.hpp"
+#include "spec/number.hpp"
 
 namespace mayfly::spec {
 namespace {
@@ -140,10 +142,12 @@ Node node_of(const toml::node& from) {
       to.kind = Node::Kind::Boolean;
       to.text = from.as_boolean()->get() ? "true" : "false";
       break;
-    case toml::node_type::floating_point:
-      to.kind = Node::Kind::Fraction;
-      to.text = decimal(from.as_floating_point()->get());
+    case toml::node_type::floating_point: {
+      const double value = from.as_floating_point()->get();
+      if (std::isfinite(value)) return number_node(to.at, *plain_number(decimal(value)));
+      to.text = std::isnan(value) ? "nan" : "inf";
       break;
+    }
     default:
       break;
   }

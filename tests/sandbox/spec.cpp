@@ -43,6 +43,16 @@ TEST_CASE("a spec holds settings and command, and the command line wins") {
   CHECK(finished.out == "1\n0077\n");
 }
 
+TEST_CASE("a number of a spec may be written with an exponent or a point") {
+  const Run work({}, {});
+  const Finished finished =
+      run_in(work, {"--spec", "-"},
+             "{\"command\": [\"sh\", \"-c\", \"ulimit -n\"], \"max-output\": 1e9, \"pids\": 64.0,"
+             " \"rlimits\": {\"nofile\": 1e2}}");
+  CAPTURE(finished.err);
+  CHECK(finished.out == "100\n");
+}
+
 TEST_CASE("a spec on standard input, and what is printed as a spec runs alike") {
   const Run work({}, {});
   const std::string spec =

@@ -82,6 +82,15 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
       {"pids = 1.5",
        "read f:1:8: pids: cannot read 1.5 as a number: .5 does not belong to a whole number; a "
        "whole number from 2 to 4194304"},
+      {"{\"pids\": 1e30}",
+       "read f:1:10: pids: cannot read 1000000000000000000000000000000 as a number: it is more "
+       "than "
+       "4194304; a whole number from 2 to 4194304"},
+      {"{\"ttl\": 1e99}",
+       "read f:1:9: this number is out of range; write it in digits, without an exponent"},
+      {"ttl = inf",
+       "read f:1:7: ttl must be a duration and is inf; write it as \"10m\", or as a number of "
+       "seconds"},
       {"ttl = true",
        "read f:1:7: ttl must be a duration and is true; write it as \"10m\", or as a number of "
        "seconds"},
@@ -168,6 +177,23 @@ TEST_CASE("a time is a number with a fraction, too") {
     const Result<Spec> spec = read(text);
     REQUIRE(spec);
     CHECK(spec->ttl == std::chrono::milliseconds(1500));
+  }
+}
+
+TEST_CASE("a whole number may be written with a point or an exponent") {
+  for (const std::string text :
+       {"pids = 64.0\nmax-output = 1e9\nrlimits.nofile = 1e3\nlabels.n = -2.0",
+        "{\"pids\": 64.0, \"max-output\": 1e9, \"rlimits\": {\"nofile\": 1e3}, \"labels\": {\"n\": "
+        "-2.0}}",
+        "{\"pids\": 6.4E+1, \"max-output\": 1000000000, \"rlimits\": {\"nofile\": 10000e-1}, "
+        "\"labels\": {\"n\": -2}}"}) {
+    CAPTURE(text);
+    const Result<Spec> spec = read(text);
+    REQUIRE(spec);
+    CHECK(spec->limits.pids == 64);
+    CHECK(spec->max_output == 1'000'000'000);
+    CHECK(spec->limits.resources.at(0).hard == 1000);
+    CHECK(spec->labels.at(0).second == "-2");
   }
 }
 
