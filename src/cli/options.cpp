@@ -132,7 +132,10 @@ Result<void> apply(const Reading& reading, const Option& option, Request& reques
                    std::string_view value) {
   if (option.setting == nullptr) return option.apply(request, value);
   if (reading.take == Take::Choices) return {};
-  if (!request.origins.empty()) request.origins.push_back({.setting = option.setting, .place = {}});
+  if (!request.origins.empty())
+    request.origins.push_back({.setting = option.setting,
+                               .place = {},
+                               .name = std::string(spec::pair_name(*option.setting, value))});
   return option.setting->apply(request, value);
 }
 

@@ -15,7 +15,6 @@
 #include "host/facts.hpp"
 #include "plan/filter.hpp"
 #include "policy/effective.hpp"
-#include "policy/profile.hpp"
 #include "policy/programs.hpp"
 #include "policy/store.hpp"
 
@@ -115,7 +114,6 @@ Result<std::vector<std::string>> check(const Request& request, const std::string
   if (!spec.seccomp_file.empty()) {
     Result<std::string> profile = about({.key = "seccomp"}, read_named_file(spec.seccomp_file));
     if (!profile) return spec::with_place(read.draft, std::move(profile).error());
-    TRY(policy::compile_profile({.name = spec.seccomp_file, .text = *profile}));
     facts.seccomp_profile = std::move(*profile);
   }
   plan::Plan plan;

@@ -47,6 +47,7 @@ struct SpecFile {
   std::string directory;  // where its relative paths start
   std::vector<spec::Assignment> values;
   std::string policy;  // empty: it names none
+  spec::Position policy_at = {};
 };
 
 Result<SpecFile> read_spec_file(const std::string& file, const std::string& working_dir) {
@@ -61,15 +62,18 @@ Result<SpecFile> read_spec_file(const std::string& file, const std::string& work
   TRY(policy::check_groups(read.document, read.values));
   const spec::Node* policy =
       TRY(read.document.get_if(read.document.root, "policy", spec::Node::Kind::Text));
-  if (policy != nullptr) read.policy = policy->text;
+  if (policy != nullptr) {
+    read.policy = policy->text;
+    read.policy_at = policy->at;
+  }
   return read;
 }
 
 Result<void> apply_named_policy(const std::string& name, const std::string& beside,
-                                Request& request) {
+                                std::optional<policy::Mention> mention, Request& request) {
   policy::Store store = caller_store(request);
   store.working_dir = beside;
-  const policy::Policy policy = TRY(policy::load_policy(store, name));
+  const policy::Policy policy = TRY(policy::load_policy(store, name, std::move(mention)));
   return policy::apply_policy(request, policy);
 }
 
@@ -80,9 +84,12 @@ Result<void> load_documents(const Request& choices, Request& request) {
     file = TRY(read_spec_file(choices.spec_file, request.working_dir));
   }
   if (!choices.policy.empty()) {
-    TRY(apply_named_policy(choices.policy, request.working_dir, request));
+    TRY(apply_named_policy(choices.policy, request.working_dir, {}, request));
   } else if (file && !file->policy.empty()) {
-    TRY(apply_named_policy(file->policy, file->directory, request));
+    TRY(apply_named_policy(
+        file->policy, file->directory,
+        policy::Mention{.file = file->document.name, .at = file->policy_at, .key = "policy"},
+        request));
   }
   if (!file) return {};
   const std::string own = std::exchange(request.working_dir, file->directory);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "base/text.hpp"
 #include "sys/event.hpp"
@@ -48,8 +49,13 @@ Result<bool> await_input(int fd, std::int64_t deadline) {
 
 Result<Fd> open_input(const std::string& path, const std::string& working_dir) {
   constexpr const char* kHint = "name a file, or use a process substitution: <(COMMAND)";
-  Fd file = TRY(sys::openat(AT_FDCWD, seen_from(working_dir, path).c_str(),
-                            O_RDONLY | O_NOCTTY | O_NONBLOCK));
+  Result<Fd> opened =
+      sys::openat(AT_FDCWD, seen_from(working_dir, path).c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK);
+  if (!opened) {
+    opened.error().action = "open " + shown(path);
+    return opened;
+  }
+  Fd file = std::move(opened).value();
   if (::isatty(file.get()) == 1) {
     return usage_error("read " + shown(path) + ": it is a terminal, which may never end", kHint);
   }

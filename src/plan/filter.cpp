@@ -24,11 +24,15 @@ void add_missed_note(Plan& plan) {
 // The OCI profile, which comes on top of the groups.
 Result<void> add_profile(const spec::Spec& spec, const host::HostFacts& facts, Plan& plan) {
   if (spec.seccomp_file.empty()) return {};
-  policy::Program program = TRY(policy::compile_profile({.name = spec.seccomp_file,
-                                                         .text = facts.seccomp_profile,
-                                                         .capabilities = plan.keep_capabilities,
-                                                         .kernel = facts.kernel_release}));
-  plan.programs.task.push_back(std::move(program));
+  Result<policy::Program> program = policy::compile_profile({.name = spec.seccomp_file,
+                                                             .text = facts.seccomp_profile,
+                                                             .capabilities = plan.keep_capabilities,
+                                                             .kernel = facts.kernel_release});
+  if (!program) {
+    program.error().action += " (--seccomp)";
+    return std::move(program).error();
+  }
+  plan.programs.task.push_back(*std::move(program));
   plan.notes.push_back({.what = "seccomp",
                         .enforcement = Enforcement::Enforced,
                         .how = spec.seccomp_file + ", on top of the policy's groups"});

@@ -206,13 +206,17 @@ Result<void> add_resources(const spec::Limits& limits, const host::HostFacts& fa
   const auto text = [](const std::optional<std::uint64_t>& value) {
     return value ? std::to_string(*value) : std::string("unlimited");
   };
-  for (const spec::ResourceLimit& limit : limits.resources) {
+  for (std::size_t i = 0; i < limits.resources.size(); ++i) {
+    const spec::ResourceLimit& limit = limits.resources[i];
     const int resource = TRY(spec::resource_named(limit.name)).number;
     const std::uint64_t most = most_of(facts, resource);
     if (number(limit.hard) > most) {
-      return usage_error("limit " + limit.name + " to " + text(limit.hard) +
-                             ": the caller's own hard limit is " + std::to_string(most),
-                         "ask for no more than that, or raise it first (see ulimit -H)");
+      Error error = usage_error("limit " + limit.name + " to " + text(limit.hard) +
+                                    ": the caller's own hard limit is " + std::to_string(most) +
+                                    " (--rlimit)",
+                                "ask for no more than that, or raise it first (see ulimit -H)");
+      error.about = Subject{.key = "rlimits", .item = i};
+      return error;
     }
     const Rlimit set{.resource = resource, .soft = number(limit.soft), .hard = number(limit.hard)};
     const auto before = std::find_if(plan.task_rlimits.begin(), plan.task_rlimits.end(),

@@ -86,7 +86,8 @@ class ProfileReader {
   explicit ProfileReader(const Profile& profile) : profile_(profile) {}
 
   Result<ProfileRules> read() {
-    document_ = TRY(spec::parse_document(profile_.name, profile_.text, spec::Syntax::Json));
+    document_ = TRY(spec::parse_document("the seccomp profile " + profile_.name, profile_.text,
+                                         spec::Syntax::Json));
     const Node& root = document_.root;
     TRY(document_.only(
         root, {"defaultAction", "defaultErrnoRet", "defaultErrno", "architectures", "archMap",

@@ -59,19 +59,20 @@ struct Wanted {
 
 class Loader {
  public:
-  explicit Loader(const Store& store) : store_(store) {}
+  Loader(const Store& store, std::optional<Mention> mention)
+      : store_(store), mention_(std::move(mention)) {}
 
   Result<Policy> load(std::string_view name) {
     std::optional<Wanted> next =
         Wanted{.name = std::string(name), .first_directory = 0, .beside = store_.working_dir};
     while (next) {
       if (layers_.size() == kMostLayers) {
-        return at_extends(usage_error("use the policy " + shown(name) + ": more than " +
+        return at_mention(usage_error("use the policy " + shown(name) + ": more than " +
                                           std::to_string(kMostLayers) + " extend each other",
                                       "put what they say into fewer files"));
       }
       Result<std::optional<Wanted>> read = read_one(*next);
-      if (!read) return at_extends(std::move(read).error());
+      if (!read) return at_mention(std::move(read).error());
       next = *std::move(read);
     }
     std::reverse(layers_.begin(), layers_.end());
@@ -96,7 +97,7 @@ class Loader {
     const StockPolicy* stock = find_stock(wanted.name);
     if (stock == nullptr) return wanted.is_own_name ? no_base(wanted.name) : not_found(wanted.name);
     layers_.push_back(TRY(layer_of(*stock)));
-    has_extends_ = false;
+    mention_.reset();
     if (*stock->extends == '\0') return std::optional<Wanted>();
     return std::optional(
         Wanted{.name = stock->extends, .first_directory = store_.directories.size(), .beside = {}});
@@ -129,7 +130,7 @@ class Loader {
       return usage_error("use the policy " + shown(path) + ": it extends itself",
                          "one of the policies that extend each other must not");
     }
-    has_extends_ = false;  // what is wrong from here on has a place in this file
+    mention_.reset();  // what is wrong from here on has a place in this file
     const Document document = TRY(spec::parse_document(path, file.text));
     Layer layer{.name = path,
                 .file = path,
@@ -140,10 +141,8 @@ class Loader {
     const Node* extends = TRY(document.get_if(document.root, "extends", Node::Kind::Text));
     const std::string base = layer.directory;
     layers_.push_back(std::move(layer));
-    document_ = {.name = document.name, .root = {}};
-    has_extends_ = extends != nullptr;
     if (extends == nullptr) return std::optional<Wanted>();
-    extends_at_ = extends->at;
+    mention_ = Mention{.file = path, .at = extends->at};
     // Its own name is the next one of it; any other is looked for from the start.
     const std::string own = path.substr(base.size());
     const bool same = extends->text + std::string(kEnding) == own;
@@ -153,18 +152,19 @@ class Loader {
                                 .is_own_name = same});
   }
 
-  // What goes wrong with a base is told with the place that names it, unless it has one of its own.
-  Error at_extends(Error error) const {
-    if (!has_extends_) return error;
-    return document_.error(extends_at_, "extends: " + describe(error), error.hint);
+  // What goes wrong with a policy is told with the place that names it, unless it has one of its
+  // own.
+  Error at_mention(Error error) const {
+    if (!mention_) return error;
+    const Document document{.name = mention_->file, .root = {}};
+    return document.error(mention_->at, std::string(mention_->key) + ": " + describe(error),
+                          error.hint);
   }
 
   const Store& store_;
   std::vector<Layer> layers_;
   std::set<std::pair<dev_t, ino_t>> seen_;
-  Document document_;
-  bool has_extends_ = false;
-  spec::Position extends_at_;
+  std::optional<Mention> mention_;  // where the next one is named
 };
 
 void add_found(std::map<std::string, Found>& all, std::string name, std::string file) {
@@ -200,8 +200,9 @@ Result<void> check_groups(const Document& document, const std::vector<Assignment
   return {};
 }
 
-Result<Policy> load_policy(const Store& store, std::string_view name) {
-  return Loader(store).load(name);
+Result<Policy> load_policy(const Store& store, std::string_view name,
+                           std::optional<Mention> mention) {
+  return Loader(store, std::move(mention)).load(name);
 }
 
 std::vector<spec::PolicySource> sources(const Policy& policy) {

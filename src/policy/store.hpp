@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,11 +42,20 @@ struct Policy {
   std::vector<Layer> layers;
 };
 
+// Where a document names a policy.
+struct Mention {
+  std::string file;  // for messages
+  spec::Position at;
+  const char* key = "extends";
+};
+
 // `name` with a slash is a file, otherwise it is looked for as NAME.toml in the store's directories
 // and among the stock ones. A policy that extends its own name means the next one of it that the
 // search would find. Errors, with file, line and column where there is one: it does not exist, is
 // no regular file, too long, others may have written it, it is no policy, its bases go in circles.
-[[nodiscard]] Result<Policy> load_policy(const Store& store, std::string_view name);
+// What has no place of its own is told with that of `mention`, if there is one.
+[[nodiscard]] Result<Policy> load_policy(const Store& store, std::string_view name,
+                                         std::optional<Mention> mention = std::nullopt);
 
 // The policy that was asked for first.
 [[nodiscard]] std::vector<spec::PolicySource> sources(const Policy& policy);

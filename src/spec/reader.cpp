@@ -23,6 +23,15 @@ const Setting* find_setting(std::string_view key, std::string_view item) {
   return nullptr;
 }
 
+// "ttl", "mounts.ro", "syscalls.deny", "labels.job".
+std::string whole_key(const Setting& setting, std::string_view pair = {}) {
+  std::string key = setting.document_key();
+  if (setting.form == Form::Item || setting.item != nullptr)
+    key += "." + std::string(setting.item_key());
+  if (setting.form == Form::Pairs) key += "." + shown(pair);
+  return key;
+}
+
 class SettingsReader {
  public:
   SettingsReader(const Document& document, DocumentKind kind) : document_(document), kind_(kind) {}
@@ -152,11 +161,9 @@ class SettingsReader {
       assignments_.push_back({.setting = &setting, .value = value.text, .at = value.at});
       return {};
     }
-    const std::string key =
-        setting.form == Form::Item ? setting.item_key() : setting.document_key();
-    return document_.error(value.at,
-                           key + " must be " + form_of(setting) + " and is " + kind_of(value),
-                           remedy_for(setting, value, kind));
+    return document_.error(
+        value.at, whole_key(setting) + " must be " + form_of(setting) + " and is " + kind_of(value),
+        remedy_for(setting, value, kind));
   }
 
   Result<void> check_kind(const std::string& key, const Node& value, Node::Kind kind) const {
@@ -197,8 +204,7 @@ class SettingsReader {
   }
 
   Result<void> read_strings(const Setting& setting, const Node& value) {
-    TRY(check_kind(setting.item != nullptr ? setting.item : setting.document_key(), value,
-                   Node::Kind::Array));
+    TRY(check_kind(whole_key(setting), value, Node::Kind::Array));
     for (const Node& item : value.items)
       TRY(take(setting, item, Node::Kind::Text));
     return {};
@@ -217,12 +223,15 @@ class SettingsReader {
     TRY(check_kind(setting.document_key(), value, Node::Kind::Table));
     for (const Member& member : value.members) {
       if (member.key.find('=') != std::string::npos) {
-        return document_.error(member.at, "the name " + shown(member.key) + " has a '='",
-                               "choose a name without it");
+        return document_.error(
+            member.at,
+            "the name " + shown(member.key) + " in " + setting.document_key() + " has a '='",
+            "choose a name without it");
       }
       if (member.value.kind != Node::Kind::Text && member.value.kind != Node::Kind::Integer) {
         return document_.error(member.value.at,
-                               shown(member.key) + " must be a string or a whole number and is " +
+                               whole_key(setting, member.key) +
+                                   " must be a string or a whole number and is " +
                                    kind_of(member.value),
                                remedy(Node::Kind::Text, member.value));
       }
@@ -240,9 +249,7 @@ class SettingsReader {
 
 Error placed(const Document& document, const Assignment& assignment, const Error& error) {
   const Setting& setting = *assignment.setting;
-  const std::string key = setting.item != nullptr || setting.form == Form::Item
-                              ? setting.item_key()
-                              : setting.document_key();
+  const std::string key = whole_key(setting, pair_name(setting, assignment.value));
   return document.error(assignment.at, key + ": " + describe(error), error.hint);
 }
 
@@ -275,7 +282,9 @@ Result<void> apply_settings(Draft& draft, const Document& document,
     const Result<void> applied = assignment.setting->apply(draft, assignment.value);
     if (!applied) return placed(document, assignment, applied.error());
     draft.origins.push_back(
-        {.setting = assignment.setting, .place = document.place(assignment.at)});
+        {.setting = assignment.setting,
+         .place = document.place(assignment.at),
+         .name = std::string(pair_name(*assignment.setting, assignment.value))});
   }
   const Result<void> good = check(draft);
   if (good || !check(before)) return {};

@@ -28,7 +28,8 @@ struct Setting;
 // Where a setting was said that has been applied.
 struct Origin {
   const Setting* setting = nullptr;
-  std::string place;  // FILE:LINE:COLUMN; empty: on the command line
+  std::string place;      // FILE:LINE:COLUMN; empty: on the command line
+  std::string name = {};  // of a pair
 };
 
 // A spec that is being put together, with what its next values need to be understood.
@@ -86,11 +87,16 @@ struct Setting {
   [[nodiscard]] constexpr const char* item_key() const { return item != nullptr ? item : name; }
 };
 
+// "job" of job=42 where the setting's values are pairs; otherwise empty.
+[[nodiscard]] std::string_view pair_name(const Setting& setting, std::string_view value);
+
 // Where the value that counts of such a setting was said, or, where they are a list of which each
-// makes one item, the item's. Empty: on the command line, or nowhere.
+// makes one item, the item's, or the pair's of that name. Empty: on the command line, or nowhere.
 [[nodiscard]] std::string origin_of(const std::vector<Origin>& origins, std::string_view key);
 [[nodiscard]] std::string origin_of(const std::vector<Origin>& origins, std::string_view key,
                                     std::size_t item);
+[[nodiscard]] std::string origin_of(const std::vector<Origin>& origins, std::string_view key,
+                                    std::string_view name);
 
 // Names the place of the setting that the error is about, if a document said it.
 [[nodiscard]] Error with_place(const Draft& draft, Error error);

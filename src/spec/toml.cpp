@@ -89,6 +89,13 @@ Error problem(const Document& document, std::string_view text, const toml::parse
     return document.error(at, "a text is not closed on this line",
                           "end it with its quote; one of several lines is in three quotes each");
   }
+  // An array of JSON, too, comes here, since it begins like a table.
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != text.npos && text[first] == '[' && at.line == position_of(text, first).line) {
+    return document.error(at, "no table begins so",
+                          "a table begins with its name in brackets, as in [syscalls]; JSON is one "
+                          "object in braces: { \"name\": … }");
+  }
   for (const Words& words : kWords) {
     if (said.find(words.theirs) == said.npos) continue;
     return document.error(at, words.ours != nullptr ? words.ours : said, words.remedy);

@@ -80,7 +80,7 @@ void check_program(const Program& program, const ProfileRules& rules) {
 }
 
 void check(const Profile& profile) {
-  const Text here[] = {{.name = profile.name, .text = profile.text}};
+  const Text here[] = {{.name = "the seccomp profile input", .text = profile.text}};
   const Result<ProfileRules> rules = policy::read_profile(profile);
   if (!rules) return check_placed_message(rules.error(), here);
   const Result<Program> program = policy::compile_profile(profile);

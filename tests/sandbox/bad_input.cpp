@@ -140,6 +140,20 @@ TEST_CASE("a file that is read is told with the option that names it, and with i
   }
 }
 
+TEST_CASE("a seccomp profile that is wrong or missing is told as one, with its whole path") {
+  const TempDir host;
+  const std::string wrong = host.file("wrong.json", "garbage");
+  check_refused(
+      {{"--seccomp", wrong},
+       ("cannot read the seccomp profile " + wrong + ":1:1: no value begins so (--seccomp)")
+           .c_str()});
+  const std::string policy = host.file("p.toml", "seccomp = 'none.json'\n");
+  Command command({mayfly_path(), "run", "-p", policy, "true"});
+  command.cwd(host.path());
+  const Finished finished = command.run();
+  CHECK(contains(finished.err, "cannot open " + host.path() + "/none.json (seccomp at " + policy));
+}
+
 TEST_CASE("a terminal or a FIFO in the place of a file is refused at once, whatever leads to it") {
   const TempDir host;
   const Fd screen(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
@@ -201,6 +215,8 @@ TEST_CASE("a value of a policy that only a start finds wrong is told with its pl
            {"root = 'no-such'", "(root at FILE:1:8)"},
            {"seccomp = 'no-such'", "(seccomp at FILE:1:11)"},
            {"stdin = 'no-such'", "(stdin at FILE:1:9)"},
+           {"rlimits = { stack = 1048576, nofile = 'unlimited' }", "(rlimits.nofile at FILE:1:39)"},
+           {"seccomp = 'p.toml'", "(seccomp at FILE:1:11)"},
        }) {
     CAPTURE(line.text);
     const std::string file = host.file("p.toml", std::string(line.text) + "\n");
@@ -211,6 +227,7 @@ TEST_CASE("a value of a policy that only a start finds wrong is told with its pl
   }
   const std::string file = host.file("p.toml", "root = 'no-such'\n");
   check_refused({{"--policy", file, "--root", "/no/such"}, "(--root)"});
+  check_refused({{"--rlimit", "nofile=unlimited"}, "(--rlimit)"});
 }
 
 TEST_CASE("what the caller may not read is refused by name") {

@@ -179,9 +179,9 @@ TEST_CASE("entries of a policy that are in each other's way are told with their 
   const TempDir host;
   const std::string policy =
       host.file("policy.toml", "mounts = [\n  { file = \"/x=text\" },\n  { dir = \"/x/y\" },\n]\n");
-  check_refused(
-      {{"--policy", policy},
-       {policy + ":3:", "dir: cannot make /x/y (--dir): /x (--file) comes first", "hint: leave"}});
+  check_refused({{"--policy", policy},
+                 {policy + ":3:", "mounts.dir: cannot make /x/y (--dir): /x (--file) comes first",
+                  "hint: leave"}});
 }
 
 TEST_CASE("the sandbox's own /proc cannot be covered where it is needed, and takes no entries") {

@@ -82,6 +82,10 @@ TEST_CASE("a spec that is wrong starts nothing, and says where it is wrong") {
       {"command = ['true']\nttl = '5 m'\n", ":2:7: ttl: cannot read '5 m' as a duration"},
       {"command = ['true']\npids = 0\n", ":2:8: pids: cannot use 0 as a limit of processes"},
       {"\xff\xfe", ":1:1: this byte is not UTF-8"},
+      {"{\"policy\": \"no-such\"}", ":1:12: policy: cannot use the policy no-such"},
+      {"policy = './no-such'\n", ":1:10: policy: cannot read the policy "},
+      {"{\"labels\": {\"a\": 1.5}}", ":1:18: labels.a must be a string"},
+      {"[]", ":1:2: no table begins so\nhint: a table begins with its name in brackets"},
       {"{}", "cannot run nothing: no command was given"},
   };
   const Run work({}, {});

@@ -216,5 +216,5 @@ TEST_CASE("limits: of each resource the last is set, and none above the caller's
   CHECK(plan.task_rlimits[1] == Rlimit{.resource = RLIMIT_STACK, .soft = 1, .hard = RLIM_INFINITY});
   facts.hard_limits[1].most = 100;
   CHECK(refusal_of(spec, facts).action ==
-        "limit stack to unlimited: the caller's own hard limit is 100");
+        "limit stack to unlimited: the caller's own hard limit is 100 (--rlimit)");
 }

@@ -180,7 +180,7 @@ constexpr Broken kBrokenPolicies[] = {
     {"\"odd\"", "\"even\"", "base.toml:3:9: unknown group even\n"},
     {"\"odd\"", "\"odd\", \"io\"", "base.toml:3:16: group io is named twice\n"},
     {"deny = [\"odd\"]\n", "", "base.toml:1:1: group odd is neither allowed nor denied\n"},
-    {"[\"odd\"]", "true", "base.toml:3:8: deny must be an array and is true\n"},
+    {"[\"odd\"]", "true", "base.toml:3:8: syscalls.deny must be an array and is true\n"},
     {"[syscalls]", "[system]", "base.toml:1:2: unknown key system\n"},
     {"[syscalls]", "extends = \"base\"\n[syscalls]",
      "base.toml:1:11: no policy before this one is called base\n"},

@@ -125,6 +125,16 @@ TEST_CASE("whatever is no document is told with a remedy, and in words of its ow
       {"a = x",
        "read f:1:5: no value begins so; a text is in quotes; numbers, true and false are not"},
       {"{\"a\": 1, \"a\": 2}", "read f:1:10: the key a is there twice; leave one of them out"},
+      {"[]",
+       "read f:1:2: no table begins so; a table begins with its name in brackets, as in "
+       "[syscalls]; "
+       "JSON is one object in braces: { \"name\": … }"},
+      {"\n[{\"a\": 1}]",
+       "read f:2:2: no table begins so; a table begins with its name in brackets, as in "
+       "[syscalls]; "
+       "JSON is one object in braces: { \"name\": … }"},
+      {"[t]\na = x",
+       "read f:2:5: no value begins so; a text is in quotes; numbers, true and false are not"},
       {"{\"a\" 1}", "read f:1:6: a ':' must be here; write \"name\": value"},
   };
   for (const auto& each : cases) {

@@ -115,10 +115,12 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
        "read f:1:8: cpus: cannot read 0.5555 as a number of processors: it has more than three "
        "decimals; a number with at most three decimals, like 2 or 0.5"},
       {"mounts = [ { mask = '/x' }, { rw = '/proc' } ]",
-       "read f:1:36: rw: cannot show /proc inside: it belongs to a file system of the kernel "
+       "read f:1:36: mounts.rw: cannot show /proc inside: it belongs to a file system of the "
+       "kernel "
        "(proc); the sandbox has its own /proc; copy what the task is to read with --file"},
       {"mounts = [ { tmpfs = '/proc' } ]",
-       "read f:1:22: tmpfs: cannot use /proc (--tmpfs) as a target: the sandbox needs its own "
+       "read f:1:22: mounts.tmpfs: cannot use /proc (--tmpfs) as a target: the sandbox needs its "
+       "own "
        "/proc, to forbid user namespaces inside; choose another one; --mask hides single entries "
        "of /proc"},
       {"root = '/proc'",
@@ -135,7 +137,8 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
        "sandbox's init is one, the command the second; the default is 512; a build with many "
        "processes takes some thousands"},
       {"mounts = [ { dir = '/a' }, { dir = 'b' }, { dir = '/c' } ]",
-       "read f:1:36: dir: cannot use b as a path inside: it is not absolute; write it from / on"},
+       "read f:1:36: mounts.dir: cannot use b as a path inside: it is not absolute; write it from "
+       "/ on"},
       {"unsafe-ids = \"\\u001b[2J\"",
        "read f:1:14: unsafe-ids: cannot read \\x1b[2J: the only choice is host; write "
        "--unsafe-ids=host"},
@@ -151,12 +154,22 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
       {"mounts = [ { rox = '/x' } ]", "read f:1:14: unknown key rox in mounts; did you mean ro?"},
       {"env = [ { zzzz = '/x' } ]", "read f:1:11: unknown key zzzz in env; one of set, pass, file"},
       {"mounts = [ { ro = 1 } ]",
-       "read f:1:19: ro must be a string and is an integer; write it in quotes: "
+       "read f:1:19: mounts.ro must be a string and is an integer; write it in quotes: "
        "\"1\""},
       {"labels = { a = true }",
-       "read f:1:16: a must be a string or a whole number and is true; write it in quotes: "
+       "read f:1:16: labels.a must be a string or a whole number and is true; write it in quotes: "
        "\"true\""},
-      {"labels = { 'a=b' = '1' }", "read f:1:12: the name a=b has a '='; choose a name without it"},
+      {"labels = { a = 1.5 }",
+       "read f:1:16: labels.a must be a string or a whole number and is a number with a fraction; "
+       "write it in quotes: \"1.5\""},
+      {"rlimits = { nofile = 5, stack = '5x' }",
+       "read f:1:33: rlimits.stack: cannot read 5x as a size: x is not a unit; a number with K, M, "
+       "G "
+       "or T (powers of 1024), like 64K or 1.5G; without a unit it is bytes"},
+      {"syscalls = { deny = 'x' }",
+       "read f:1:21: syscalls.deny must be an array and is a string; write it as a list: [\"x\"]"},
+      {"labels = { 'a=b' = '1' }",
+       "read f:1:12: the name a=b in labels has a '='; choose a name without it"},
       {"command = 'true'",
        "read f:1:11: command must be an array and is a string; write it as a list: "
        "[\"true\"]"},
@@ -208,7 +221,9 @@ TEST_CASE("processors are a number with a fraction, too") {
 
 TEST_CASE("a draft knows where each of its values was said") {
   const Result<Document> document =
-      parse_document("f", "user = 'a'\nmounts = [ { mask = '/x' }, { ro = '/y' } ]\n");
+      parse_document("f",
+                     "user = 'a'\nmounts = [ { mask = '/x' }, { ro = '/y' } ]\n"
+                     "rlimits = { stack = 1, nofile = 2 }\n");
   REQUIRE(document);
   const auto assignments = read_settings(*document, DocumentKind::Policy, {});
   REQUIRE(assignments);
@@ -219,6 +234,21 @@ TEST_CASE("a draft knows where each of its values was said") {
   CHECK(origin_of(draft.origins, "mounts", 1) == "f:2:36");
   CHECK(origin_of(draft.origins, "mounts", 2).empty());
   CHECK(origin_of(draft.origins, "root").empty());
+  CHECK(origin_of(draft.origins, "rlimits", "nofile") == "f:3:33");
+  CHECK(origin_of(draft.origins, "rlimits", "core").empty());
+}
+
+TEST_CASE("an error about a limit of resources has that limit's place") {
+  const Result<Document> document =
+      parse_document("f", "rlimits = { stack = 1, nofile = 2, fsize = 3 }\n");
+  REQUIRE(document);
+  Draft draft;
+  REQUIRE(apply_settings(draft, *document, *read_settings(*document, DocumentKind::Policy, {})));
+  Error error = usage_error("limit nofile (--rlimit)");
+  error.about = Subject{.key = "rlimits", .item = 1};
+  CHECK(with_place(draft, error).action == "limit nofile (rlimits.nofile at f:1:33)");
+  draft.origins.push_back({.setting = find_setting_named("rlimit"), .place = {}, .name = "nofile"});
+  CHECK(with_place(draft, error).action == "limit nofile (--rlimit)");
 }
 
 TEST_CASE("what belongs to one run has no place in a policy") {
