@@ -19,7 +19,7 @@ using supervise::Reason;
 
 class Silent final : public supervise::Observer {
  public:
-  void created(const std::string&, const plan::Plan&) override {}
+  void created(const Outcome&, const plan::Plan&) override {}
   void started(int) override {}
   void ending(Reason) override {}
   void ended(const Outcome&) override {}

@@ -60,7 +60,9 @@ Outcome explained(const Request& request, Outcome outcome) {
 class Explainer final : public supervise::Observer {
  public:
   Explainer(const Request& request, supervise::Observer& next) : request_(request), next_(next) {}
-  void created(const std::string& id, const plan::Plan& plan) override { next_.created(id, plan); }
+  void created(const Outcome& outcome, const plan::Plan& plan) override {
+    next_.created(outcome, plan);
+  }
   void started(int pid_inside) override { next_.started(pid_inside); }
   void denied(const supervise::Denial& denial) override { next_.denied(denial); }
   void ending(supervise::Reason reason) override { next_.ending(reason); }

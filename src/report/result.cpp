@@ -185,10 +185,8 @@ Result<std::string> name_fresh(const Fd& directory, const Fd& file, const std::s
 std::string result_json(const Outcome& outcome, const Policies& policies) {
   JsonWriter json;
   json.begin_object().member("v", kVersion).member("ev", "result");
-  json.member("id", outcome.id).member("name", outcome.name).key("labels").begin_object();
-  for (const auto& [key, value] : outcome.labels)
-    json.member(key, value);
-  json.end_object();
+  json.member("id", outcome.id).member("name", outcome.name);
+  write_labels(json, outcome);
   if (policies) {
     write_policy(json, *policies);
   } else {

@@ -71,10 +71,12 @@ Result<void> Reporter::open(Reports reports) {
   return {};
 }
 
-void Reporter::created(const std::string& id, const plan::Plan& plan) {
+void Reporter::created(const supervise::Outcome& outcome, const plan::Plan& plan) {
   if (!wanted()) return;
   JsonWriter json = start_event("created");
-  json.member("id", id).key("command").begin_array();
+  json.member("id", outcome.id);
+  write_labels(json, outcome);
+  json.key("command").begin_array();
   for (const std::string& argument : plan.argv)
     json.value(argument);
   event(json.end_array().end_object().take());

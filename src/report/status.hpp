@@ -34,7 +34,7 @@ class Reporter final : public supervise::Observer {
   // The same checks, and no hello.
   [[nodiscard]] Result<void> take(Reports reports);
 
-  void created(const std::string& id, const plan::Plan& plan) override;
+  void created(const supervise::Outcome& outcome, const plan::Plan& plan) override;
   void started(int pid_inside) override;
   void denied(const supervise::Denial& denial) override;
   void ending(supervise::Reason reason) override;

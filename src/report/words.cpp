@@ -100,6 +100,13 @@ std::string hexadecimal(std::uint64_t number) {
 }
 
 // kind: later there are others, such as a connection that a rule of the network refuses.
+void write_labels(JsonWriter& json, const supervise::Outcome& outcome) {
+  json.key("labels").begin_object();
+  for (const auto& [key, value] : outcome.labels)
+    json.member(key, value);
+  json.end_object();
+}
+
 void write_denial(JsonWriter& json, const supervise::Denial& denial) {
   json.member("kind", "syscall").member("name", denial.call).member("number", denial.number);
   json.member("answer", errno_name(denial.error)).member("count", denial.count);

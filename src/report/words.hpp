@@ -39,6 +39,9 @@ void write_policy(JsonWriter& json, const std::vector<spec::PolicySource>& polic
 // "0x1f"
 [[nodiscard]] std::string hexadecimal(std::uint64_t number);
 
+// The member "labels": an object.
+void write_labels(JsonWriter& json, const supervise::Outcome& outcome);
+
 // The members of a refused call: kind, name, number, answer, count.
 void write_denial(JsonWriter& json, const supervise::Denial& denial);
 

@@ -156,8 +156,9 @@ inline constexpr Setting kOtherSettings[] = {
     {.name = "label",
      .argument = "KEY=VALUE",
      .group = kReports,
-     .help = "put a label into events and result",
-     .man = "A label that appears in the result. The same key given twice keeps the last value. A "
+     .help = "put a label into the event created and the result",
+     .man = "A label that appears in the event `created` and in the result. The same key given "
+            "twice keeps the last value. A "
             "key has at most 64 letters, digits, underscores, dots, dashes and slashes, a value at "
             "most 1024 bytes of UTF-8; there may be 100 labels.",
      .form = Form::Pairs,

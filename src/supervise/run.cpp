@@ -174,7 +174,7 @@ Result<void> Run::launch() {
       note_unlisted(published.error());
     }
   }
-  observer_.created(outcome_.id, plan_);
+  observer_.created(outcome_, plan_);
   return {};
 }
 

@@ -24,7 +24,8 @@ class Observer {
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
   virtual ~Observer() = default;
-  virtual void created(const std::string& id, const plan::Plan& plan) = 0;
+  // There is a sandbox; of the outcome, what the request says is known.
+  virtual void created(const Outcome& outcome, const plan::Plan& plan) = 0;
   virtual void started(int pid_inside) = 0;
   // The filter refused a call: the first time, the 10th, the 100th …
   virtual void denied(const Denial&) {}

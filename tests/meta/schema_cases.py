@@ -59,7 +59,8 @@ EVERY_SETTING = {
 GOOD_SPECS = [{}, {"ttl": 5}, {"ttl": "5"}, {"ttl": "0.5s"}, {"ttl": 0.5}, {"layer-size": "64k"},
               {"layer-size": "1GiB"}, {"pids": "64"}, {"cpus": 2}, {"cpus": 0.5}, {"mounts": []},
               {"pids": 64.0}, {"max-output": 1e9},
-              {"labels": {"n": 7}}, {"labels": {"n": 7.0}}, {"rlimits": {"nofile": 1e3}}, {"linger": False}, {"name": "a"}, {"name": "0" + 63 * "-"},
+              {"labels": {"n": 7}}, {"labels": {"n": 7.0}}, {"rlimits": {"nofile": 1e3}},
+              {"linger": False}, {"name": "a"}, {"name": "0" + 63 * "-"},
               {"labels": {"a/b.c_d-e": "", "x" * 64: "y" * 1024}},
               {"labels": {f"n{i}": "" for i in range(100)}}]
 BAD_SPECS = [{"tll": "5s"}, {"extends": "strict"}, {"ttl": -5}, {"ttl": "-5s"}, {"ttl": "5 s"},

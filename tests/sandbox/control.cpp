@@ -129,6 +129,23 @@ TEST_CASE("signal reaches the command, by name and by number") {
   CHECK(ended.code == 4);
 }
 
+TEST_CASE("labels are in the event that tells of the sandbox") {
+  Controlled run({"--label", "job=17", "--label", "step=2"}, {"true"});
+  const nlohmann::json wanted = {{"job", "17"}, {"step", "2"}};
+  CHECK(run.expect("created")["labels"] == wanted);
+  CHECK(run.expect("result")["labels"] == wanted);
+  CHECK(run.end().code == 0);
+}
+
+TEST_CASE("extend: a number of seconds may have a point, if it is whole") {
+  Controlled run({"--ttl", "10s", "--grace", "0"}, {"sh", "-c", "sleep 100"});
+  run.expect("started");
+  run.say("{\"cmd\":\"extend\",\"ttl\":20.0}\n");
+  CHECK(run.expect("control")["left_ns"] == 20'000'000'000);
+  run.say(kCancel);
+  CHECK(run.end().reason() == "cancelled");
+}
+
 TEST_CASE("extend: a later one wins, none shortens, none goes past the maximum") {
   Controlled run({"--ttl", "10s", "--ttl-max", "60s", "--grace", "0"}, {"sh", "-c", "sleep 100"});
   run.expect("started");

@@ -31,10 +31,12 @@ std::string drained(int fd) {
 
 // A whole life, as the supervisor tells it.
 void tell(report::Reporter& reporter, const plan::Plan& plan) {
-  reporter.created("abc", plan);
+  supervise::Outcome outcome;
+  outcome.id = "abc";
+  outcome.labels = {{"job", "17"}};
+  reporter.created(outcome, plan);
   reporter.started(2);
   reporter.ending(supervise::Reason::Exited);
-  supervise::Outcome outcome;
   outcome.reason = supervise::Reason::Exited;
   outcome.code = 0;
   reporter.ended(outcome);
@@ -79,6 +81,7 @@ TEST_CASE("status: hello first, one result last, one line each") {
   CHECK(all[0]["program"] == "mayfly");
   CHECK(all[0]["pid"] == ::getpid());
   CHECK(all[1]["id"] == "abc");
+  CHECK(all[1]["labels"] == json{{"job", "17"}});
   CHECK(all[1]["command"] == json::array({"make", "te\nst"}));
   CHECK(all[2]["pid_inside"] == 2);
   CHECK(all[3]["reason"] == "exited");
@@ -133,7 +136,7 @@ TEST_CASE("status: a reader that stops reading is waited for only at the end, an
     REQUIRE(reporter.open({.status_fd = inherited(pipe.write_end), .result_file = {}}));
     const std::int64_t began = sys::boottime_ns();
     for (int i = 0; i < 10; ++i)
-      reporter.created("abc", plan);
+      reporter.created({}, plan);
     CHECK(sys::boottime_ns() - began < 1'500'000'000);
     reporter.ended({});
     const std::int64_t took = sys::boottime_ns() - began;
