@@ -1,5 +1,6 @@
 // `mayfly policy`: what policies there are, what they come to, what is wrong with one.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,12 @@ using Words = std::vector<std::string>;
 
 constexpr int kDifferent = 1;
 
+struct Answer {
+  std::string text;
+  bool differs = false;
+  std::optional<Error> fault = std::nullopt;  // which the text has, too
+};
+
 struct Read {
   Policy policy;
   spec::Draft draft;
@@ -39,6 +46,12 @@ Result<Read> read(const Request& request, const std::string& name) {
   read.draft.read_file = read_named_file;
   read.values = TRY(policy::effective(read.draft, read.policy));
   return read;
+}
+
+// A member that is null where there is no text.
+void add_text(JsonWriter& json, const char* key, const std::string& text) {
+  json.key(key);
+  text.empty() ? json.null() : json.value(text);
 }
 
 // What is wrong with a policy that a name leads to; empty: nothing.
@@ -61,11 +74,10 @@ Result<std::string> list_text(const Request& request) {
     const std::string fault = fault_of(request, found);
     if (!fault.empty()) text += " (BROKEN: " + fault + ")";
     text += "\n";
-    json.begin_object().member("name", found.name).member("file", found.file);
-    json.key("shadows");
-    found.shadows.empty() ? json.null() : json.value(found.shadows);
-    json.key("error");
-    fault.empty() ? json.null() : json.value(fault);
+    json.begin_object().member("name", found.name);
+    add_text(json, "file", found.file.starts_with('/') ? found.file : "");  // or a stock policy
+    add_text(json, "shadows", found.shadows);
+    add_text(json, "error", fault);
     json.end_object();
   }
   json.end_array().end_object();
@@ -79,11 +91,9 @@ void add_value(JsonWriter& json, const Value& value) {
       !value.name.empty()
           ? value.name
           : std::string(value.setting->text != nullptr ? "" : value.setting->item_key());
-  json.key("item");
-  item.empty() ? json.null() : json.value(item);
+  add_text(json, "item", item);
   json.member("value", value.text);
-  json.key("from");
-  value.origin.empty() ? json.null() : json.value(value.origin);
+  add_text(json, "from", value.origin);
   json.member("weakens", value.setting->isolation == Isolation::Weakened && value.text != "false");
   json.end_object();
 }
@@ -125,18 +135,24 @@ Result<std::vector<std::string>> check(const Request& request, const std::string
   return warnings;
 }
 
-Result<std::string> check_text(const Request& request, const std::string& name) {
-  const std::vector<std::string> warnings = TRY(check(request, name));
-  std::string text = shown(name) + ": good\n";
+Result<Answer> check_text(const Request& request, const std::string& name) {
+  const Result<std::vector<std::string>> checked = check(request, name);
+  if (!checked && !request.json) return checked.error();
+  const std::vector<std::string> warnings = checked ? *checked : std::vector<std::string>();
+  Answer answer{.text = shown(name) + ": good\n"};
+  if (!checked) answer.fault = checked.error();
   JsonWriter json;
-  json.begin_object().member("v", 1).member("name", name).member("good", true);
+  json.begin_object().member("v", 1).member("name", name).member("good", !answer.fault);
+  add_text(json, "error", answer.fault ? describe(*answer.fault) : "");
+  add_text(json, "hint", answer.fault ? answer.fault->hint : "");
   json.key("warnings").begin_array();
   for (const std::string& warning : warnings) {
-    text += "warning: " + warning + "\n";
+    answer.text += "warning: " + warning + "\n";
     json.value(warning);
   }
   json.end_array().end_object();
-  return request.json ? json.take() + "\n" : text;
+  if (request.json) answer.text = json.take() + "\n";
+  return answer;
 }
 
 // The values of `a` that `b` does not have.
@@ -149,18 +165,13 @@ std::vector<Value> missing_in(const std::vector<Value>& a, const std::vector<Val
   return missing;
 }
 
-struct Difference {
-  std::string text;
-  bool is_empty = true;
-};
-
-Result<Difference> difference(const Request& request, const std::string& first,
-                              const std::string& second) {
+Result<Answer> difference(const Request& request, const std::string& first,
+                          const std::string& second) {
   const Read a = TRY(read(request, first));
   const Read b = TRY(read(request, second));
   const std::vector<Value> removed = missing_in(a.values, b.values);
   const std::vector<Value> added = missing_in(b.values, a.values);
-  Difference result{.text = {}, .is_empty = removed.empty() && added.empty()};
+  Answer result{.text = {}, .differs = !removed.empty() || !added.empty()};
   if (request.json) {
     JsonWriter json;
     json.begin_object().member("v", 1);
@@ -203,15 +214,15 @@ Error misused(const Words& words) {
                      meant.empty() ? hint : "did you mean " + std::string(meant) + "?");
 }
 
-Result<Difference> done(const Request& request) {
+Result<Answer> done(const Request& request) {
   const Words& words = request.spec.argv;
-  const auto text = [](Result<std::string> made) -> Result<Difference> {
-    return Difference{.text = TRY(std::move(made)), .is_empty = true};
+  const auto text = [](Result<std::string> made) -> Result<Answer> {
+    return Answer{.text = TRY(std::move(made))};
   };
   const std::string verb = words.empty() ? "" : words[0];
   if (verb == "list" && words.size() == 1) return text(list_text(request));
   if (verb == "show" && words.size() == 2) return text(show_text(request, words[1]));
-  if (verb == "check" && words.size() == 2) return text(check_text(request, words[1]));
+  if (verb == "check" && words.size() == 2) return check_text(request, words[1]);
   if (verb == "diff" && words.size() == 3) return difference(request, words[1], words[2]);
   return misused(words);
 }
@@ -219,13 +230,13 @@ Result<Difference> done(const Request& request) {
 }  // namespace
 
 int policy(const Request& request) {
-  const Result<Difference> result = done(request);
-  if (!result) {
-    say(complaint(result.error()));
+  const Result<Answer> answer = done(request);
+  const int printed = answer ? print(answer->text) : 0;
+  if (!answer || answer->fault) {
+    say(complaint(answer ? *answer->fault : answer.error()));
     return kFailed;
   }
-  const int printed = print(result->text);
-  return printed != 0 || result->is_empty ? printed : kDifferent;
+  return printed == 0 && answer->differs ? kDifferent : printed;
 }
 
 }  // namespace mayfly::cli

@@ -181,6 +181,16 @@ TEST_CASE("mayfly policy lists, shows, checks and compares") {
   const Finished wrong = policy({"check", bad});
   CHECK(wrong.code == 125);
   CHECK(contains(wrong.err, "bad.toml:1:7: ttl: cannot read x as a duration"));
+  const Finished told = policy({"--json", "check", bad});
+  CHECK(told.code == 125);
+  CHECK(told.err == wrong.err);
+  const auto verdict = nlohmann::json::parse(told.out);
+  CHECK(verdict["good"] == false);
+  CHECK(contains(wrong.err, "mayfly: " + verdict.value("error", "?") +
+                                "\nhint: " + verdict.value("hint", "?")));
+  const auto good = nlohmann::json::parse(policy({"--json", "check", file}).out);
+  CHECK(good["good"] == true);
+  CHECK(good["error"].is_null());
   const std::string fatal = work.project().file(
       "fatal.toml", "seccomp-action = 'kill'\n[syscalls]\ndeny = ['polling']\n");
   const Finished unheard = policy({"check", fatal});
@@ -235,6 +245,8 @@ TEST_CASE("the list of policies marks one that is broken") {
   const auto json = nlohmann::json::parse(list({mayfly_path(), "policy", "--json", "list"}).out);
   for (const auto& policy : json["policies"])
     CHECK(policy["error"].is_null() == (policy["name"] != "default"));
+  for (const auto& policy : json["policies"])
+    CHECK(policy["file"].is_null() == (policy["name"] != "default"));
 }
 
 TEST_CASE("what cannot be printed is a failure: standard output is closed, or full") {
