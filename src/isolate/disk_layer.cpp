@@ -13,6 +13,7 @@
 
 #include "base/text.hpp"
 #include "isolate/layer.hpp"
+#include "isolate/loan.hpp"
 #include "isolate/own_directory.hpp"
 #include "sys/entries.hpp"
 #include "sys/event.hpp"
@@ -147,8 +148,13 @@ class Removal {
     return sys::errno_error("remove a directory of the layer", "renameat2");
   }
 
+  // Nobody is there any more who could mind the mode.
   static Result<Fd> open_writable(const Fd& directory, const char* name) {
-    return std::move(TRY(open_hidden(directory, name)).directory);
+    const Fd place = TRY(sys::open_directory_beneath(directory, name, O_PATH));
+    if (TRY(sys::fstat(place, name)).owner == ::geteuid()) {
+      TRY(Loan::take(place, S_IRWXU)).keep();
+    }
+    return sys::open_directory_at(place.get(), ".");
   }
 
   Fd top_;
@@ -283,19 +289,13 @@ Result<void> remove(const Made& made, std::int64_t deadline_ns) {
                .hint = {}};
 }
 
-Result<Opened> open_hidden(const Fd& directory, const char* name) {
-  struct stat info = {};
-  constexpr mode_t kOwner = 0700;
-  const Fd place(::openat(directory.get(), name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC));
-  const bool closed = place && ::fstat(place.get(), &info) == 0 &&
-                      (info.st_mode & kOwner) != kOwner && info.st_uid == ::geteuid();
-  if (!closed) return Opened{TRY(sys::open_directory_beneath(directory, name)), std::nullopt};
-  const mode_t mode = info.st_mode & 07777;
-  const std::string itself = "/proc/self/fd/" + std::to_string(place.get());
-  if (::chmod(itself.c_str(), mode | kOwner) != 0) {
-    return sys::errno_error("open a closed directory of the layer", "chmod");
-  }
-  return Opened{TRY(sys::open_directory_beneath(directory, name)), mode};
+Result<Fd> open_to_list(const Fd& directory, const char* name) {
+  Result<Fd> opened = sys::open_directory_beneath(directory, name);
+  if (opened || opened.error().sys_errno != EACCES) return opened;
+  // Opened by itself and not by its name, which may be another directory's by now.
+  const Fd place = TRY(sys::open_directory_beneath(directory, name, O_PATH));
+  const Loan loan = TRY(Loan::take(place, S_IRUSR | S_IXUSR));
+  return sys::open_directory_at(place.get(), ".");
 }
 
 }  // namespace mayfly::isolate::disk_layer

@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "base/fd.hpp"
@@ -59,12 +58,8 @@ struct Found {
 // held when it is gone.
 [[nodiscard]] Result<void> remove(const Made& made, std::int64_t deadline_ns);
 
-// A directory beneath another one. What its mode keeps even its owner from is made to be allowed,
-// and the mode is to be restored by whoever has looked.
-struct Opened {
-  Fd directory;
-  std::optional<mode_t> closed_mode;
-};
-[[nodiscard]] Result<Opened> open_hidden(const Fd& directory, const char* name);
+// A directory beneath another one, while the task lives. If its mode keeps even its owner from
+// reading it, it is another one while it is opened. EACCES: the one above may not be searched.
+[[nodiscard]] Result<Fd> open_to_list(const Fd& directory, const char* name);
 
 }  // namespace mayfly::isolate::disk_layer

@@ -147,6 +147,7 @@ Result<void> Run::launch() {
       own.empty() ? policy::stock_filter(plan_.filter) : std::span(own);
   std::vector<sock_filter> asking;
   if (plan_.refusals != plan::Refusals::Silent) asking = policy::asking(filter);
+  if (plan_.layer == spec::LayerKind::Disk) TRY(LayerMeter::check_descriptors());
   sandbox_ =
       TRY(launch::start(plan_, {.id = outcome_.id,
                                 .id_lock_file = directory_->id_ranges_file(),

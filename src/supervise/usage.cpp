@@ -89,8 +89,10 @@ void measure_layer(const UsageRequest& request, Usage& usage) {
   struct statfs info {};
   if (request.meter != nullptr) {
     const LayerMeter::Size size = request.meter->measure();
-    usage.layer_bytes = {.value = size.bytes, .why_not = {}};
-    usage.layer_inodes = {.value = size.inodes, .why_not = {}};
+    const std::string& missing = request.meter->why_not_all();
+    const std::string why = missing.empty() ? "" : "there is more, which was not found: " + missing;
+    usage.layer_bytes = {.value = size.bytes, .why_not = why};
+    usage.layer_inodes = {.value = size.inodes, .why_not = why};
   } else if (request.layer == nullptr || !*request.layer) {
     usage.layer_bytes = usage.layer_inodes = unknown("there is no layer");
   } else if (::fstatfs(request.layer->get(), &info) != 0) {

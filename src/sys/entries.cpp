@@ -62,8 +62,8 @@ Result<Fd> open_directory_at(int directory, const char* name) {
                      call_on("openat", name, "O_DIRECTORY|O_NOFOLLOW"));
 }
 
-Result<Fd> open_directory_beneath(const Fd& directory, const char* path) {
-  const OpenHow how{.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+Result<Fd> open_directory_beneath(const Fd& directory, const char* path, int access) {
+  const OpenHow how{.flags = static_cast<unsigned>(access) | O_DIRECTORY | O_CLOEXEC,
                     .mode = 0,
                     .resolve = kResolveBeneath | kResolveNoSymlinks | kResolveNoXdev};
   const long fd = ::syscall(SYS_openat2, directory.get(), path, &how, sizeof how);

@@ -3,6 +3,7 @@
 // and its arguments; `what` shows the entry in it.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -37,8 +38,9 @@ struct Identity {
 [[nodiscard]] Result<Fd> open_directory_at(int directory, const char* name);
 
 // A directory at a relative path of several parts, none of which may lead out of `directory`, be a
-// symbolic link or cross a mount (openat2, 5.6).
-[[nodiscard]] Result<Fd> open_directory_beneath(const Fd& directory, const char* path);
+// symbolic link or cross a mount (openat2, 5.6). `access`: O_RDONLY or O_PATH.
+[[nodiscard]] Result<Fd> open_directory_beneath(const Fd& directory, const char* path,
+                                                int access = O_RDONLY);
 
 // Opens (O_PATH) what the path names, unless a symbolic link is in it.
 [[nodiscard]] Result<Fd> open_without_links(const char* path);

@@ -1,5 +1,6 @@
 // The layer on disk: what it holds, what holds it, and that it goes.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -22,6 +23,12 @@ class DiskRun {
     run_.project().file("lower/file", "of the host");
   }
 
+  void limit_files(rlim_t most) {
+    run_.command.before_exec([most] {
+      const rlimit limit = {most, most};
+      ::setrlimit(RLIMIT_NOFILE, &limit);
+    });
+  }
   [[nodiscard]] Ended end() const { return run_.end(); }
   [[nodiscard]] Process start() const { return run_.command.start(); }
   [[nodiscard]] Ended end(Process process) const { return run_.end(std::move(process)); }
@@ -90,6 +97,44 @@ TEST_CASE("disk layer: more files than it may hold end the sandbox, hidden ones 
                      "mkdir /tmp/d; i=0; while [ $i -lt 500 ]; do : > /tmp/d/$i; i=$((i+1)); done;"
                      "chmod 0 /tmp/d; sleep 60"});
   CHECK(run.end().reason() == "layer_limit");
+}
+
+TEST_CASE("disk layer: what cannot be counted for want of descriptors is too much") {
+  DiskRun run({"--layer-size", "10M", "--grace", "0"},
+              {"bash", "-c",
+               "cd /tmp; for i in {1..90}; do mkdir d; cd d; done; "
+               "head -c 60000000 /dev/zero > big; sleep 60"});
+  run.limit_files(64);
+  const Ended ended = run.end();
+  CHECK_MESSAGE(ended.reason() == "layer_limit", ended.err);
+  CHECK(ended.result.at("clean") == true);
+  const auto& usage = ended.result.at("usage");
+  CHECK(contains(usage.at("layer_bytes_why").get<std::string>(),
+                 "there is more, which was not found: more than 32 directories"));
+  CHECK_FALSE(run.is_left(ended.id()));
+}
+
+TEST_CASE("disk layer: the task sees no mode but its own and its chmod stays") {
+  const DiskRun run({}, {"python3", "-c",
+                         "import os, time\n"
+                         "for d in '/tmp/open', '/tmp/shut':\n"
+                         "  os.mkdir(d)\n"
+                         "  for i in range(2000): os.mknod(f'{d}/{i}')\n"
+                         "os.chmod('/tmp/open', 0o555)\n"
+                         "os.chmod('/tmp/shut', 0)\n"
+                         "mode = lambda d: oct(os.stat(d).st_mode & 0o7777)\n"
+                         "seen, shut, end = set(), set(), time.time() + 2\n"
+                         "while time.time() < end:\n"
+                         "  seen.add(mode('/tmp/open'))\n"
+                         "  if mode('/tmp/shut') not in ('0o0', '0o755'):\n"
+                         "    shut.add(mode('/tmp/shut'))\n"
+                         "    os.chmod('/tmp/shut', 0o755)\n"
+                         "os.chmod('/tmp/shut', 0o755)\n"
+                         "time.sleep(0.5)\n"
+                         "print(*seen, mode('/tmp/shut'), shut - {'0o0', '0o100', '0o500'})\n"});
+  const Ended ended = run.end();
+  CHECK_MESSAGE(ended.code == 0, ended.err);
+  CHECK(ended.out == "0o555 0o755 set()\n");
 }
 
 TEST_CASE("disk layer: a tree made to stay does not") {

@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include <filesystem>
 
 #include "../supervise/support.hpp"
 #include "supervise/layer_meter.hpp"
@@ -57,6 +60,27 @@ void make_deep(const Fd& top, int levels) {
     at = Fd(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     REQUIRE(static_cast<bool>(at));
   }
+}
+
+struct stat status_of(const std::string& path) {
+  struct stat info = {};
+  ::stat(path.c_str(), &info);
+  return info;
+}
+
+unsigned mode_of(const std::string& path) {
+  return status_of(path).st_mode & 07777;
+}
+
+// Its ctime: a mode that was changed and put back shows there.
+std::int64_t changed_ns(const std::string& path) {
+  const timespec time = status_of(path).st_ctim;
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void make_files(const std::string& directory, int count) {
+  for (int i = 0; i < count; ++i)
+    write_text(directory + "/" + std::to_string(i), "");
 }
 
 // However many slices a whole walk takes.
@@ -304,5 +328,107 @@ TEST_CASE("layer meter: bytes, and depth without end") {
   CHECK_FALSE(is_over(wide));
   make_deep(made.directory, 250);
   CHECK(is_over(wide));
+  CHECK(disk_layer::remove(made, 0));
+}
+
+TEST_CASE("layer meter: changes no mode of what it can read and search") {
+  for (const unsigned user : mayfly::test::users()) {
+    CAPTURE(user);
+    CHECK(in_child([&]() -> std::string {
+            mayfly::test::become(user);
+            const TempDir dir;
+            const disk_layer::Made made = make_in(dir);
+            const std::string path = made.path + "/d";
+            ::mkdir(path.c_str(), 0700);
+            make_files(path, 100);
+            for (const mode_t mode : {0755U, 0700U, 0555U, 0500U}) {
+              ::chmod(path.c_str(), mode);
+              const std::int64_t before = changed_ns(path);
+              supervise::LayerMeter meter(made.directory, {.bytes = 1 << 20, .inodes = 1000});
+              if (meter.measure().inodes != 101) return "not all was found";
+              if (changed_ns(path) != before) return "changed: " + std::to_string(mode);
+            }
+            return disk_layer::remove(made, 0) ? "fine" : "not removed";
+          }) == "fine");
+  }
+}
+
+TEST_CASE(
+    "layer meter: what is closed is as it was between two looks and a chmod meanwhile stays") {
+  for (const unsigned user : mayfly::test::users()) {
+    CAPTURE(user);
+    CHECK(in_child([&]() -> std::string {
+            mayfly::test::become(user);
+            const TempDir dir;
+            const disk_layer::Made made = make_in(dir);
+            const std::string path = made.path + "/d";
+            ::mkdir(path.c_str(), 0700);
+            make_files(path, 500);
+            supervise::LayerMeter meter(made.directory, {.bytes = 1 << 20, .inodes = 1000});
+            int looks = 0;
+            for (const mode_t mode : {0U, 0100U, 0200U, 0400U}) {
+              ::chmod(path.c_str(), mode);
+              for (bool rests = false; !rests; ++looks) {
+                constexpr std::int64_t kOneSlice = 10'000'000;
+                const std::int64_t then = sys::boottime_ns() - kOneSlice;
+                if (meter.look(then)) return "too much: " + meter.why_not_all();
+                if (mode_of(path) != mode) return "seen: " + std::to_string(mode_of(path));
+                rests = meter.next_ns() - then > 100'000'000;
+              }
+            }
+            if (looks < 20) return "too few looks: " + std::to_string(looks);
+            ::chmod(path.c_str(), 0);
+            for (int i = 0; i < 3; ++i)
+              if (meter.look(sys::boottime_ns() - 10'000'000)) return "too much";
+            ::chmod(path.c_str(), 0755);
+            if (meter.measure().inodes != 501) return "not all was found";
+            if (mode_of(path) != 0755) return "reverted";
+            return disk_layer::remove(made, 0) ? "fine" : "not removed";
+          }) == "fine");
+  }
+}
+
+TEST_CASE("layer meter: what a lack of descriptors hides is too much") {
+  CHECK(in_child([]() -> std::string {
+          const TempDir dir;
+          const disk_layer::Made made = make_in(dir);
+          make_deep(made.directory, 90);
+          constexpr supervise::LayerMeter::Size kMuch = {.bytes = 1ull << 40, .inodes = 1'000'000};
+          supervise::LayerMeter before(made.directory, kMuch);
+          if (is_over(before)) return "with enough of them";
+          const rlimit few = {64, 64};
+          ::setrlimit(RLIMIT_NOFILE, &few);
+          if (!is_over(before)) return "a walk ran out of them";
+          static_cast<void>(before.measure());
+          if (before.why_not_all().find("(EMFILE)") == std::string::npos)
+            return before.why_not_all();
+          supervise::LayerMeter after(made.directory, kMuch);
+          if (!is_over(after)) return "half of them";
+          if (after.why_not_all() != "more than 32 directories are in one another")
+            return after.why_not_all();
+          const rlimit none = {static_cast<rlim_t>(made.directory.get()) + 1, 64};
+          ::setrlimit(RLIMIT_NOFILE, &none);
+          static_cast<void>(after.measure());
+          if (after.measure().inodes != 0 || !is_over(after)) return "none";
+          ::setrlimit(RLIMIT_NOFILE, &few);
+          return disk_layer::remove(made, 0) ? "fine" : "not removed";
+        }) == "fine");
+}
+
+TEST_CASE("layer meter: what goes or is replaced while it is listed is passed over") {
+  const TempDir dir;
+  const disk_layer::Made made = make_in(dir);
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    REQUIRE(::mkdir((made.path + "/" + name).c_str(), 0700) == 0);
+    make_files(made.path + "/" + name, 100);
+  }
+  supervise::LayerMeter meter(made.directory, {.bytes = 1 << 20, .inodes = 1000});
+  CHECK_FALSE(meter.look(sys::boottime_ns() - 10'000'000));  // in the first of them
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    REQUIRE(std::filesystem::remove_all(made.path + "/" + name) == 101);
+    if (name > "b") REQUIRE(::symlink("/", (made.path + "/" + name).c_str()) == 0);
+  }
+  CHECK_FALSE(is_over(meter));
+  CHECK(meter.why_not_all().empty());
   CHECK(disk_layer::remove(made, 0));
 }
