@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 
 #include "base/text.hpp"
@@ -92,6 +93,23 @@ bool is_trusted(const sys::FileInfo& git, const std::string& above, const HostFa
   return owner_of(above.c_str()) == git.uid && owner_of(".") == git.uid;
 }
 
+// What the .git file of the work tree `tree` says; one of a linked work tree leads to its own part
+// of the repository's git directory (MAIN/.git/worktrees/NAME), which is nothing without the rest.
+std::string read_git_file(const std::string& file, const std::string& tree) {
+  constexpr std::string_view kBefore = "gitdir: ", kLinked = "/worktrees";
+  std::array<char, kBefore.size() + PATH_MAX> buffer;
+  const auto opened =
+      sys::openat(AT_FDCWD, file.c_str(), O_RDONLY | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+  const auto got = opened ? sys::read(*opened, buffer, file) : opened.error();
+  const std::string_view text(buffer.data(), got ? *got : 0);
+  if (!text.starts_with(kBefore)) return {};
+  const std::string path(text.substr(kBefore.size(), text.find('\n') - kBefore.size()));
+  std::string dir = normal_path(path.starts_with('/') ? path : tree + "/" + path);
+  const std::string_view above = std::string_view(dir).substr(0, dir.rfind('/'));
+  if (above.ends_with(kLinked)) dir.resize(above.size() - kLinked.size());
+  return dir;
+}
+
 // The nearest directory at or above the working directory that holds a `.git` directory or file (a
 // worktree or submodule has a file). The homes and what lies above them are never asked. They are
 // looked for from where the caller is: a path can be made to lead elsewhere meanwhile.
@@ -107,6 +125,7 @@ void find_work_tree(HostFacts& facts) {
       if (is_git && is_trusted(git, above, facts)) {
         facts.tree_inode = above == "." ? facts.working_inode : inode_of(above.c_str());
         facts.work_tree = at;
+        if (git.type == sys::FileType::Regular) facts.git_dir = read_git_file(above + "/.git", at);
         return;
       }
     }

@@ -116,7 +116,11 @@ struct HostFacts {
   std::vector<std::string> etc_private;       // entries of /etc not readable by everyone: "shadow"
   std::string working_dir;                    // of the caller; empty if it is deleted or unreadable
   std::string work_tree;                      // the enclosing git work tree, or empty
-  // What these two are from where the caller is, whatever their paths lead to later.
+  // The git directory that a work tree's .git file leads to: of a linked work tree the
+  // repository's, of a submodule its own. Empty: .git is a directory.
+  std::string git_dir;
+  // What the working directory and work tree are from where the caller is, whatever their paths
+  // lead to later.
   std::optional<Inode> working_inode, tree_inode;
   std::string home;                      // the caller's home by passwd, or by HOME; may be empty
   std::string env_home;                  // HOME, if it names another directory than passwd

@@ -102,6 +102,7 @@ Result<Plan> make_plan(const spec::Spec& spec, const host::HostFacts& facts,
          .how = project.dir.empty() ? project.why : project.dir + ": " + project.why});
   }
   TRY(plan_root(spec, facts, view, plan));
+  add_git_note(view.project, facts, plan);
   TRY(check_reports(spec, facts, plan));
   TRY(choose_filter(spec, facts, plan));
 

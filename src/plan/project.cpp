@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "plan/covering.hpp"
 #include "plan/identity.hpp"
 
 namespace mayfly::plan {
@@ -100,6 +101,18 @@ Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& fa
   }
   return Project{
       .dir = facts.working_dir, .why = "the working directory", .inode = facts.working_inode};
+}
+
+void add_git_note(const Project& project, const host::HostFacts& facts, Plan& plan) {
+  if (facts.git_dir.empty() || project.dir != facts.work_tree) return;
+  const MountStep* over = mount_over(plan.mounts, std::string_view(facts.git_dir).substr(1));
+  const bool is_shown =
+      over != nullptr && (over->kind == MountKind::Overlay || over->kind == MountKind::Bind);
+  if (is_shown) return;
+  plan.notes.push_back({.what = "git",
+                        .enforcement = Enforcement::Enforced,
+                        .how = "the project's git directory, " + shown(facts.git_dir) +
+                               ", is not shown: --cow " + shown(facts.git_dir) + " shows it"});
 }
 
 }  // namespace mayfly::plan

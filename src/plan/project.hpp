@@ -28,6 +28,10 @@ struct Project {
 // a place in the kernel's own file systems.
 [[nodiscard]] Result<Project> choose_project(const spec::Spec& spec, const host::HostFacts& facts);
 
+// A note where the project's git directory lies elsewhere and is not shown, so that git does not
+// work on it; what is mounted is planned already.
+void add_git_note(const Project& project, const host::HostFacts& facts, Plan& plan);
+
 // Why a directory is no project unless it is named, or empty if it may be one: "it is the home
 // directory", "it belongs to the system". `dir` is normal and absolute.
 [[nodiscard]] std::string why_no_project(const std::string& dir, const host::HostFacts& facts);

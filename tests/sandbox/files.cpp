@@ -86,6 +86,29 @@ TEST_CASE("the project is the enclosing git work tree") {
   CHECK_FALSE(exists(tree / "made"));
 }
 
+TEST_CASE(
+    "a linked work tree's git directory that is not shown is told by explain and the result") {
+  const TempDir host;
+  const std::string linked = host.dir("linked");
+  host.file("linked/.git", "gitdir: " + host.dir("main/.git/worktrees/linked") + "\n");
+  const std::string said =
+      "the project's git directory, " + (host / "main/.git") + ", is not shown";
+  const auto is_told = [&](const Words& options) {
+    Run in_tree(options, {"true"});
+    in_tree.command.cwd(linked);
+    const Ended ended = in_tree.end();
+    CHECK(ended.code == 0);
+    Words words = {mayfly_path(), "explain", "run"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("true");
+    const bool is_explained = contains(Command(words).cwd(linked).run().out, said);
+    CHECK(contains(ended.result.at("notes").dump(), said) == is_explained);
+    return is_explained;
+  };
+  CHECK(is_told({}));
+  CHECK_FALSE(is_told({"--cow", host / "main/.git"}));
+}
+
 TEST_CASE("the home directory and what is above it is no project") {
   const TempDir home;
   home.file("private", "private");

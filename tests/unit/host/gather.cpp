@@ -168,8 +168,16 @@ TEST_CASE("gather finds the working directory and its work tree") {
     CHECK(gathered().work_tree == inner);  // the nearest counts
   }
   SUBCASE("a .git file, as worktrees and submodules have") {
-    std::ofstream(tree + "/.git") << "gitdir: elsewhere\n";
-    CHECK(gathered().work_tree == tree);
+    const auto led_to = [&](const std::string& text) {
+      std::ofstream(tree + "/.git") << text;
+      CHECK(gathered().work_tree == tree);
+      return gathered().git_dir;
+    };
+    CHECK(led_to("gitdir: elsewhere\n") == tree + "/elsewhere");
+    CHECK(led_to("gitdir: ../.git/modules/x\n") == base.path + "/.git/modules/x");
+    CHECK(led_to("gitdir: /main/.git/worktrees/x\n") == "/main/.git");
+    CHECK(led_to("something else\n") == "");
+    CHECK(led_to("") == "");
   }
   SUBCASE("a .git that is a link or a fifo is none") {
     std::filesystem::create_directory_symlink("/tmp", tree + "/.git");

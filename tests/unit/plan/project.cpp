@@ -44,6 +44,28 @@ TEST_CASE("the enclosing work tree, else the working directory") {
         Project{.dir = "/home/alice/p/src", .why = "the working directory"});
 }
 
+TEST_CASE("a git directory that lies elsewhere is told unless it is shown") {
+  host::HostFacts facts = at("/home/alice/p/src", "/home/alice/p");
+  facts.git_dir = "/home/alice/main/.git";
+  const auto notes = [&](MountStep step) {
+    Plan plan;
+    plan.mounts = {{.kind = MountKind::Layer}, std::move(step)};
+    add_git_note(project(facts), facts, plan);
+    return plan.notes;
+  };
+  const MountStep tree{.kind = MountKind::Overlay, .target = "home/alice/p"};
+  REQUIRE(notes(tree).size() == 1);
+  CHECK(notes(tree)[0].how ==
+        "the project's git directory, /home/alice/main/.git, is not shown: --cow "
+        "/home/alice/main/.git shows it");
+  CHECK(notes({.kind = MountKind::Tmpfs, .target = "home"}).size() == 1);
+  CHECK(notes({.kind = MountKind::Bind, .target = "home/alice/main"}).empty());
+  facts.git_dir = "/home/alice/p/.git/modules/x";
+  CHECK(notes(tree).empty());
+  facts.git_dir.clear();
+  CHECK(notes(tree).empty());
+}
+
 TEST_CASE("directories where people work are projects") {
   for (const char* good :
        {"/home/alice/x", "/tmp/x", "/var/tmp/x", "/srv/x", "/mnt/x", "/opt/app", "/workspace",
