@@ -29,6 +29,7 @@
 #include "supervise/control.hpp"
 #include "supervise/descriptor.hpp"
 #include "supervise/stdio.hpp"
+#include "sys/entries.hpp"
 
 namespace mayfly::cli {
 namespace {
@@ -74,19 +75,32 @@ Result<void> settle_layer(const host::HostFacts& facts, plan::Plan& plan) {
   return {};
 }
 
-// What a start does not make, since it would stay on the host.
+// How a start would fail to find or make a mount point in a tree of the host, as far as that can be
+// seen there: an errno, or 0.
+int mount_point_error(const plan::MountStep& over, const plan::MountStep& step) {
+  // What we put into a tree of our own may be in the place of what the host has.
+  const bool has_own = over.target.empty() || !over.skeleton.empty();
+  const std::string place = plan::on_host(over, step.target);
+  if (has_own || place.empty()) return 0;
+  const Result<Fd> found = sys::open_without_links(place.c_str());
+  const int error = found ? 0 : found.error().sys_errno;
+  if (error == ELOOP && step.kind != plan::MountKind::Nodes) return ELOOP;
+  if (error != ENOENT) return 0;
+  // What would stay on the host is not made.
+  if (plan::is_live(over)) return step.make_target ? 0 : ENOENT;
+  return over.access == plan::Access::ReadOnly ? EROFS : 0;
+}
+
 Result<void> check_mount_points(const plan::Plan& plan) {
   const std::span<const plan::MountStep> steps = plan.mounts;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const plan::MountStep* over = plan::mount_over(steps.first(i), steps[i].target);
-    if (steps[i].make_target || steps[i].optional) continue;
-    if (over == nullptr || !plan::is_live(*over)) continue;
-    struct stat info {};
-    if (::lstat(plan::on_host(*over, steps[i].target).c_str(), &info) == 0 || errno != ENOENT)
-      continue;
+    if (over == nullptr || steps[i].optional || steps[i].own_target) continue;
+    const int error = mount_point_error(*over, steps[i]);
+    if (error == 0) continue;
     return launch::step_error(
         plan,
-        {.step = launch::Step::Mount, .index = static_cast<std::uint32_t>(i), .error = ENOENT});
+        {.step = launch::Step::Mount, .index = static_cast<std::uint32_t>(i), .error = error});
   }
   return {};
 }

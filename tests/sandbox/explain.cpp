@@ -334,6 +334,16 @@ TEST_CASE("explain refuses what run refuses, in the same words") {
   both({"--rw", live.path(), "--tmpfs", missing, "true"});
   both({"--rw", live.path(), "--ro", "/usr/share:" + missing, "true"});
   both({"--rw", live.path(), "--cow", "/usr/share:" + missing, "true"});
+  both({"--ro", live.path(), "--tmpfs", missing, "true"});
+  both({"--ro", live.path(), "--rw", "/usr/share:" + missing, "--unsafe-sockets", "true"});
+  both({"--ro", live.path(), "--cow", "/usr/share:" + missing, "true"});
+  both({"--ro", live.path(), "--file", missing + "=text", "true"});
+  const std::string link = live / "link";
+  std::filesystem::create_directory_symlink(live.dir("real"), link);
+  for (const char* tree : {"--ro", "--rw", "--cow"}) {
+    both({"--cow", live.path(), tree, link, "true"});
+    both({"--cow", live.path(), tree, "/usr/share/man:" + link, "true"});
+  }
   both({"--tmpfs", "/proc", "true"});
   both({"--stdin", live.path(), "true"});
   both({"--ro", live.path() + ":/l", "--symlink", "/l=x", "true"});
