@@ -26,6 +26,7 @@ enum class ErrorKind {
 struct Subject {
   const char* key = "";
   std::optional<std::size_t> item = std::nullopt;  // where its values are a list, which one
+  const char* other = nullptr;  // what it contradicts: where that was said, if no document said it
   bool operator==(const Subject&) const = default;
 };
 

@@ -40,6 +40,11 @@ inline constexpr Alias kAliases[] = {
     {"setenv", "env", "a variable is set by --env NAME=VALUE"},
     {"uid", "user", "the command's user is --user USER[:GROUP]"},
     {"pids-limit", "pids", "the limit of processes is --pids N"},
+    {"json",
+     {},
+     "before run it is an option of explain: mayfly explain --json run make; --status-fd and "
+     "--result tell of a run as JSON"},
+    {"dry-run", {}, "mayfly explain run tells what would be done"},
     {"output", "result", "the result goes to a file by --result FILE"},
 };
 

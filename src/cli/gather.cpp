@@ -28,7 +28,20 @@
 namespace mayfly::cli {
 namespace {
 
-// The kernel's own file systems tell about the host and change it; the sandbox has its own /proc.
+// What to do instead of showing a part of one of the kernel's own file systems.
+std::string kernel_fs_remedy(const std::string& path) {
+  const std::string copy = "copy what the task is to read with --file";
+  if (is_within(path, "/proc")) return "the sandbox has its own /proc; " + copy;
+  if (is_within(path, "/dev/pts")) {
+    return "the sandbox has its own /dev/pts; --tty yes gives the command a terminal there";
+  }
+  if (is_within(path, "/dev")) {
+    return "the sandbox has its own /dev; --device NODE shows a device of the host";
+  }
+  return copy;
+}
+
+// The kernel's own file systems tell about the host and change it.
 Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFacts& facts) {
   const host::MountPoint* mount = host::mount_of(facts.mounts, fact.real);
   const bool below_proc = is_within(fact.real, "/proc");
@@ -41,7 +54,7 @@ Result<void> refuse_kernel_fs(const host::SourceFact& fact, const host::HostFact
                          " inside: it belongs to a file system of the "
                          "kernel" +
                          (mount == nullptr ? "" : " (" + mount->fstype + ")"),
-                     "the sandbox has its own /proc; copy what the task is to read with --file");
+                     kernel_fs_remedy(fact.real));
 }
 
 // What the kernel said of a value tells nothing of the option that it was given to.

@@ -89,11 +89,11 @@ Outcome attempt(const Request& request, supervise::Observer& observer) {
   return outcome;
 }
 
-int print_spec(const spec::Spec& spec) {
-  const Result<void> valid = spec::validate(spec);
-  const Result<std::string> text = valid ? spec::write_json(spec) : valid.error();
+int print_spec(const Request& request) {
+  const Result<void> valid = spec::validate(request.spec);
+  const Result<std::string> text = valid ? spec::write_json(request.spec) : valid.error();
   if (text) return print(*text);
-  say(complaint(text.error()));
+  say(complaint(spec::with_place(request, text.error())));
   return kFailed;
 }
 
@@ -101,7 +101,7 @@ int print_spec(const spec::Spec& spec) {
 
 int run(const Request& request) {
   const spec::Spec& spec = request.spec;
-  if (request.print_spec) return print_spec(spec);
+  if (request.print_spec) return print_spec(request);
   report::Reporter reporter;
   const Result<void> opened = reporter.open({.status_fd = spec.status_fd,
                                              .result_file = spec.result_file,

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <span>
+#include <system_error>
 
 #include "base/text.hpp"
 #include "plan/covering.hpp"
@@ -61,6 +63,17 @@ std::string missing_hint(const MountStep* over, const std::string& target) {
   return {};
 }
 
+// Where a link of the host that is in the way leads, if that has the same path inside.
+std::string link_hint(const MountStep* over, const std::string& target) {
+  const std::string hint =
+      "what is there, or a part of the way, is a symbolic link, and none is followed: name where "
+      "it leads";
+  if (over == nullptr || on_host(*over, over->target) != inside(over->target)) return hint;
+  std::error_code failed;
+  const std::string real = std::filesystem::canonical(on_host(*over, target), failed);
+  return failed || !is_within(real, inside(over->target)) ? hint : hint + ", " + shown(real);
+}
+
 // What is to be said wherever something is put at a place; empty: nothing.
 std::string place_hint(const MountStep* over, const std::string& target, const Failure& failure) {
   switch (failure.error) {
@@ -78,8 +91,7 @@ std::string place_hint(const MountStep* over, const std::string& target, const F
       return "what is there, or a part of the way, is a file, and a directory cannot be put on "
              "one: choose another target";
     case ELOOP:
-      return "what is there, or a part of the way, is a symbolic link, and none is followed: name "
-             "where it leads";
+      return link_hint(over, target);
     default:
       return {};
   }
@@ -101,10 +113,6 @@ Words overlay_words(const MountStep& step, std::string place, int error) {
     words.hint =
         "a directory with other mounts below it, or on a file system that overlayfs does "
         "not take, cannot be a lower layer; name its parts, or use --ro or --rw";
-  } else if (error == ELOOP) {
-    words.hint =
-        "the mount point inside must not be a symlink, and overlayfs takes none of the kernel's "
-        "own file systems, such as /proc, as a source";
   } else if (error == ENOENT && words.hint.empty()) {
     words.hint = "the mount point must exist inside, as a directory and not behind a symlink";
   }

@@ -40,7 +40,10 @@ Error no_such(std::string_view what, std::string_view name) {
 
 Result<std::uint32_t> checked_id(std::string_view what, std::uint32_t id) {
   const std::string action = "run as " + std::string(what) + " " + std::to_string(id);
-  if (id >= kRangeSize) return usage_error(action + ": a sandbox has the ids 0 to 65535");
+  if (id >= kRangeSize) {
+    return usage_error(action + ": a sandbox has the ids 0 to 65535",
+                       "name root, nobody or a system account, or choose a smaller number");
+  }
   if (id == kInitId) {
     return usage_error(action + ": that id belongs to the sandbox's init",
                        "choose any other from 0 to 65535");

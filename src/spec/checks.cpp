@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "spec/env_file.hpp"
 
 namespace mayfly::spec {
 namespace {
@@ -44,6 +45,29 @@ Result<void> check_path(std::string_view what, std::string_view path) {
     if (piece.size() > NAME_MAX) {
       return refused(what, path, "a name in it is longer than 255 bytes", kShorter);
     }
+  }
+  return {};
+}
+
+Result<void> check_env(const EnvRule& rule) {
+  const std::string_view what =
+      rule.kind == EnvKind::PassPattern ? "an environment pattern" : "an environment name";
+  if (rule.name.empty()) {
+    return refused(
+        what, rule.name, "it is empty",
+        "write NAME=VALUE, or NAME for the caller's; a variable in its place may be unset");
+  }
+  if (has_nul(rule.name)) {
+    return refused(what, rule.name, "it has a NUL byte", std::string(kNoNul));
+  }
+  if (rule.name.find('=') != std::string::npos) {
+    return refused(what, rule.name, "it has a '='", "the value comes after the first '='");
+  }
+  if (rule.kind != EnvKind::PassPattern && !is_variable_name(rule.name)) {
+    return refused(what, rule.name, "no variable is called so", std::string(kVariableNames));
+  }
+  if (has_nul(rule.value)) {
+    return refused(what, rule.name, "its value has a NUL byte", std::string(kNoNul));
   }
   return {};
 }

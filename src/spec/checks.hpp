@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "spec/spec.hpp"
 
 namespace mayfly::spec {
 
@@ -18,5 +19,7 @@ inline constexpr std::string_view kNoNul = "no path, name or value can hold one"
 
 // A path that the kernel could take and that means the same wherever it is looked at from.
 [[nodiscard]] Result<void> check_path(std::string_view what, std::string_view path);
+
+[[nodiscard]] Result<void> check_env(const EnvRule& rule);
 
 }  // namespace mayfly::spec

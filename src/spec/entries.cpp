@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/text.hpp"
 #include "spec/checks.hpp"
@@ -65,8 +66,17 @@ Result<void> check_mode(const FsEntry& entry) {
   return {};
 }
 
+Result<void> check_target(const FsEntry& entry) {
+  Result<void> checked = check_path("a path inside", entry.target);
+  const bool is_tree = needs_source(entry.kind) && entry.kind != FsKind::Device;
+  if (!checked && is_tree && entry.target.substr(0, 1) != "/") {
+    checked.error().hint = "write it from / on; a ':' in the host's path is written \\:";
+  }
+  return checked;
+}
+
 Result<void> check_entry(const FsEntry& entry) {
-  TRY(check_path("a path inside", entry.target));
+  TRY(check_target(entry));
   if (entry.target == "/") {
     return refused("a path inside", entry.target, "it is the root itself",
                    "--root chooses what the root is");
@@ -213,10 +223,13 @@ Result<void> check_entries(const std::vector<FsEntry>& entries) {
                            " of --ro, --rw, --cow, --file and their like: show a directory that "
                            "holds them");
   }
-  for (const FsEntry& entry : entries)
-    TRY(check_entry(entry));
+  const auto about_entry = [](std::size_t i, Result<void> checked) {
+    return about({.key = "mounts", .item = i}, std::move(checked));
+  };
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    TRY(about_entry(i, check_entry(entries[i])));
   for (std::size_t i = 1; i < entries.size(); ++i)
-    TRY(check_order(std::span(entries).first(i), entries[i]));
+    TRY(about_entry(i, check_order(std::span(entries).first(i), entries[i])));
   return {};
 }
 

@@ -18,9 +18,11 @@ inline constexpr Setting kLimitSettings[] = {
      .help = "most memory, of processes, files and kernel",
      .man = "The most memory that the sandbox may use: its processes, the layer and every tmpfs, "
             "and what the kernel keeps for it. What goes beyond ends the whole sandbox with the "
-            "reason `memory_limit` and code 137. Without `--swap` nothing of it is swapped. The "
-            "layer is then at most half of it, so that a full layer is an error to the command "
-            "and not its end. The default is no limit. Needs the memory controller, see LIMITS.",
+            "reason `memory_limit` and code 137. Without `--swap` nothing of it is swapped. "
+            "Without a `--layer-size` the layer, together with each tmpfs that has no size of its "
+            "own, is then at most half of it, so that a full one is an error to the command and "
+            "not its end; sizes that are given must leave room below it. The default is no limit. "
+            "Needs the memory controller, see LIMITS.",
      .form = Form::Number,
      .apply = set_size<&Limits::memory>,
      .text = size_text<&Limits::memory>},

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "spec/limit_arguments.hpp"
 #include "spec/spec.hpp"
+#include "spec/units.hpp"
 
 namespace mayfly::spec {
 namespace {
@@ -34,6 +35,9 @@ constexpr std::array kResources = {
 // What no --rlimit names: --pids does, and nothing may.
 constexpr Resource kProcesses{"nproc", RLIMIT_NPROC};
 constexpr Resource kCore{"core", RLIMIT_CORE};
+
+constexpr std::string_view kNotItsDeath =
+    ", so that a full one is an error (ENOSPC) to the command and not its death";
 
 Error refused(std::string_view what, std::uint64_t value, std::string why, std::string hint) {
   return usage_error(
@@ -76,20 +80,32 @@ Result<void> check_memory(const Spec& spec) {
     return refused("a memory limit", *limits.memory, "the least is 4M",
                    "without a unit it is bytes: write 64M for 64 MiB");
   }
-  std::uint64_t in_memory = limits.layer == LayerKind::Disk ? 0 : layer_bytes(spec);
+  const std::uint64_t layer = limits.layer == LayerKind::Disk ? 0 : layer_bytes(spec);
+  std::uint64_t mounts = 0;
   for (const FsEntry& entry : spec.fs) {
     if (entry.kind != FsKind::Tmpfs) continue;
-    in_memory += std::min(entry.size != 0 ? entry.size : tmpfs_bytes(spec), *limits.memory);
+    mounts += std::min(entry.size != 0 ? entry.size : tmpfs_bytes(spec), *limits.memory);
   }
-  if (in_memory < *limits.memory) return {};
-  return usage_error(
-      "limit memory to " + std::to_string(*limits.memory) + " bytes: the layer and the tmpfs " +
-          "mounts, which are memory, could hold " + std::to_string(in_memory),
-      "raise --memory, or lower --layer-size or the sizes of --tmpfs, so that a full one is an "
-      "error (ENOSPC) to the command and not its death");
+  if (layer + mounts < *limits.memory) return {};
+  Error error = usage_error(
+      "limit memory to " + format_size(*limits.memory) +
+          ": the layer and the tmpfs mounts, which are memory, could hold " +
+          format_size(layer + mounts),
+      "raise --memory, or lower --layer-size or the sizes of --tmpfs" + std::string(kNotItsDeath));
+  const std::uint64_t room = *limits.memory - std::min(mounts, *limits.memory);
+  if (layer > 0 && limits.layer_bytes && room / 2 >= kLeastLayerBytes) {
+    error.about = Subject{.key = "layer-size", .other = "memory"};
+    error.hint = "raise --memory, or lower the layer, as by --layer-size " +
+                 format_size(room / 2 / 4096 * 4096) + std::string(kNotItsDeath);
+  }
+  return error;
 }
 
 }  // namespace
+
+std::span<const Resource> resources() {
+  return kResources;
+}
 
 Result<Resource> resource_named(std::string_view name) {
   for (const Resource& resource : kResources) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,7 @@ struct Resource {
   std::string_view name;
   int number;  // RLIMIT_…
 };
+[[nodiscard]] std::span<const Resource> resources();
 [[nodiscard]] Result<Resource> resource_named(std::string_view name);
 // "nofile" for RLIMIT_NOFILE, and so for those that have options of their own; of any other the
 // number.

@@ -217,11 +217,10 @@ inline constexpr Setting kOtherSettings[] = {
          "Write the result to `FILE` when the sandbox is gone. The file appears complete, by "
          "rename(2), or not at all, in the directory that held it at the start; a link at its "
          "place is replaced. What is no regular file is refused, and so is a file in a tree that "
-         "the command has live (`--rw`, `--project rw`). See mayfly-result(5).",
+         "the command has live (`--rw`, `--project rw`). Standard output is the command's: `-` is "
+         "refused, and a file of that name is written `./-`. See mayfly-result(5).",
      .where = Where::NotInPolicy,
-     .apply = [](Draft& d, Text v) -> Done {
-       return set(d.spec.result_file, absolute_path(d.working_dir, v));
-     },
+     .apply = set_result,
      .text = text_text<&Spec::result_file>},
     {.name = "quiet",
      .letter = 'q',

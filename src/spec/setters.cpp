@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "spec/checks.hpp"
 #include "spec/env_file.hpp"
 #include "spec/limit_arguments.hpp"
 
@@ -69,14 +70,14 @@ Written umask_text(const Spec& spec) {
 
 Done add_env(Draft& draft, Text value) {
   draft.spec.env.push_back(parse_env(value));
-  return {};
+  return check_env(draft.spec.env.back());
 }
 
 // A name alone is no pattern: it is taken from the caller, as --env NAME does.
 Done pass_env(Draft& draft, Text value) {
   const EnvKind kind = is_variable_name(value) ? EnvKind::PassName : EnvKind::PassPattern;
   draft.spec.env.push_back({.kind = kind, .name = std::string(value), .value = {}});
-  return {};
+  return check_env(draft.spec.env.back());
 }
 
 Done add_env_file(Draft& draft, Text value) {
@@ -129,6 +130,15 @@ Done refuse_empty(Text value, const char* use, const char* option) {
                      "leave " + std::string(option) + " out, or check the variable in its place");
 }
 }  // namespace
+
+// Whoever writes - means standard output, as --spec - means standard input.
+Done set_result(Draft& draft, Text value) {
+  if (value == "-") {
+    return usage_error("write the result to -: standard output is the command's",
+                       "--status-fd N writes it to a descriptor; a file of that name is ./-");
+  }
+  return set(draft.spec.result_file, absolute_path(draft.working_dir, value));
+}
 
 Done set_name(Draft& draft, Text value) {
   TRY(refuse_empty(value, "use '' as a sandbox name", "--name"));

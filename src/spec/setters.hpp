@@ -142,6 +142,7 @@ Done set_tty(Draft& draft, Text value);
 Written tty_text(const Spec& spec);
 Done set_seccomp_action(Draft& draft, Text value);
 Written seccomp_action_text(const Spec& spec);
+Done set_result(Draft& draft, Text value);
 Done set_name(Draft& draft, Text value);
 Done set_user(Draft& draft, Text value);
 Done set_chdir(Draft& draft, Text value);

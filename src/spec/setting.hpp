@@ -98,7 +98,8 @@ struct Setting {
 [[nodiscard]] std::string origin_of(const std::vector<Origin>& origins, std::string_view key,
                                     std::string_view name);
 
-// Names the place of the setting that the error is about, if a document said it.
+// Names the place of the setting that the error is about, if a document said it; of an entry that
+// the command line has, the option and its argument.
 [[nodiscard]] Error with_place(const Draft& draft, Error error);
 
 }  // namespace mayfly::spec

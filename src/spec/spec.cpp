@@ -8,7 +8,6 @@
 #include "base/text.hpp"
 #include "spec/checks.hpp"
 #include "spec/entries.hpp"
-#include "spec/env_file.hpp"
 #include "spec/units.hpp"
 
 namespace mayfly::spec {
@@ -29,27 +28,6 @@ bool only(std::string_view text, std::string_view first, std::string_view second
     if (!has(first) && !has(second) && !has(third)) return false;
   }
   return true;
-}
-
-Result<void> check_env(const EnvRule& rule) {
-  const std::string_view what =
-      rule.kind == EnvKind::PassPattern ? "an environment pattern" : "an environment name";
-  if (rule.name.empty()) {
-    return refused(what, rule.name, "it is empty", "write NAME=VALUE, or NAME for the caller's");
-  }
-  if (has_nul(rule.name)) {
-    return refused(what, rule.name, "it has a NUL byte", std::string(kNoNul));
-  }
-  if (rule.name.find('=') != std::string::npos) {
-    return refused(what, rule.name, "it has a '='", "the value comes after the first '='");
-  }
-  if (rule.kind != EnvKind::PassPattern && !is_variable_name(rule.name)) {
-    return refused(what, rule.name, "no variable is called so", std::string(kVariableNames));
-  }
-  if (has_nul(rule.value)) {
-    return refused(what, rule.name, "its value has a NUL byte", std::string(kNoNul));
-  }
-  return {};
 }
 
 // Whether the sandbox has such a user or group is for the plan to find out.

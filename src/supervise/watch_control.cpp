@@ -82,7 +82,8 @@ Result<std::optional<Error>> Watch::carry_out(const spec::ControlCommand& comman
     case spec::ControlVerb::StdinClose:
       if (!request_.relay->end_input()) {
         return std::optional(
-            refusal("close the task's stdin: the task has /dev/null, or the terminal itself"));
+            refusal("close the task's stdin: the task has /dev/null, or the terminal itself",
+                    "/dev/null has ended already; a terminal can be closed without --unsafe-tty"));
       }
       break;
   }
@@ -93,11 +94,16 @@ Result<std::optional<Error>> Watch::carry_out(const spec::ControlCommand& comman
 Result<std::optional<Error>> Watch::extend(std::int64_t ttl_ns) {
   const std::string action = "extend the time to live to " +
                              spec::format_duration(spec::Nanoseconds(ttl_ns)) + " from now";
-  if (state_ >= State::Ending) return std::optional(refusal(action + ": the sandbox is ending"));
+  if (state_ >= State::Ending)
+    return std::optional(
+        refusal(action + ": the sandbox is ending", "send it before its time is over"));
   if (!request_.ttl_deadline) {
-    return std::optional(refusal(action + ": it has no limit that could be extended"));
+    return std::optional(refusal(action + ": it has no limit that could be extended",
+                                 "nothing need be done: with --ttl 0 it lives until it ends"));
   }
-  if (ttl_ns > kLongest) return std::optional(refusal(action + ": that is for ever"));
+  if (ttl_ns > kLongest)
+    return std::optional(
+        refusal(action + ": that is for ever", "choose a shorter time, or start it with --ttl 0"));
   const std::int64_t deadline = now_ + ttl_ns;
   if (deadline < *request_.ttl_deadline) {
     return std::optional(refusal(action + ": " + seconds(*request_.ttl_deadline - now_) +

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "harness/host.hpp"
 #include "harness/sandbox.hpp"
 #include "harness/suite.hpp"
@@ -109,7 +111,16 @@ TEST_CASE("paths of the wrong kind are refused by name: directories, files, what
            {{"--device", "/dev/no-such"}, "use /dev/no-such of the host (--device)"},
            {{"--ro", file + ":/proc/x"}, "/proc/x"},
            {{"--ro", "/proc:/p"}, "/proc"},
-           {{"--ro", "/dev/null:/x"}, "it is a device\nhint: --device /dev/null shows one"},
+           {{"--ro", "/dev/null:/x"},
+            "it is a device (--ro /dev/null:/x)\nhint: --device /dev/null shows one"},
+           {{"--ro", "/proc/1:/x"}, "hint: the sandbox has its own /proc; copy"},
+           {{"--ro", "/dev/pts:/x"}, "hint: the sandbox has its own /dev/pts; --tty yes"},
+           {{"--ro", "/a:b"}, "(--ro /a:b)\nhint: write it from / on; a ':' in the host's path"},
+           {{"--policy", "build", "--memory", "4G"}, "hold 8G (layer-size at stock policy build:"},
+           {{"--policy", "build", "--memory", "4G"}, "as by --layer-size 2G"},
+           {{"--print-spec", "--tmpfs", "z"}, "it is not absolute (--tmpfs z)"},
+           {{"--result", "-"}, "a file of that name is ./-"},
+           {{"--json"}, "hint: before run it is an option of explain"},
            {{"--user", ""}, "run as user '': it is empty"},
            {{"--chdir", ""}, "start in '': it is empty"},
            {{"--ro", file + ":/l", "--symlink", "/l=x"}, "so that /l is there already"},
@@ -125,6 +136,20 @@ TEST_CASE("paths of the wrong kind are refused by name: directories, files, what
            {{"--ro", ""}, "'' as a path: it is empty"},
        })
     check_refused(wrong);
+}
+
+TEST_CASE(
+    "a symbolic link in the project in the place of a mount is told with its option and target") {
+  for (const std::string option : {"--ro", "--rw", "--cow"}) {
+    CAPTURE(option);
+    Run linked({option, "build"}, {"true"});
+    const std::string real = linked.project().dir("real");
+    std::filesystem::create_directory_symlink(real, linked.project() / "build");
+    const Ended ended = linked.end();
+    CHECK(ended.code == 125);
+    CHECK(contains(ended.err, "(" + option + " " + (linked.project() / "build") + ")"));
+    CHECK(contains(ended.err, "name where it leads, " + real + "\n"));
+  }
 }
 
 TEST_CASE("a file that is read is told with the option that names it, and with its own bound") {

@@ -194,7 +194,9 @@ TEST_CASE("extend where there is nothing to extend is refused") {
   Controlled run({"--ttl", "0"}, {"sleep", "100"});
   run.expect("started");
   run.say(extend("1h"));
-  CHECK(contains(run.expect("control_error").value("error", ""), "no limit"));
+  const auto refused = run.expect("control_error");
+  CHECK(contains(refused.value("error", ""), "no limit"));
+  CHECK(contains(refused.value("hint", ""), "with --ttl 0 it lives until it ends"));
   run.hang_up();
   CHECK(run.end().reason() == "cancelled");
 }

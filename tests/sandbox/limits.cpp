@@ -195,7 +195,7 @@ TEST_CASE("limits that contradict each other are refused with words") {
     const char* words;
   };
   const Bad all[] = {
-      {{"--memory", "64M", "--layer-size", "64M"}, "which are memory, could hold 67108864"},
+      {{"--memory", "64M", "--layer-size", "64M"}, "which are memory, could hold 64M"},
       {{"--memory", "64M", "--tmpfs", "/x:size=64M"}, "raise --memory, or lower --layer-size"},
       {{"--swap", "1M"}, "limit swap without a limit of memory"},
       {{"--memory", "1M"}, "use 1048576 as a memory limit: the least is 4M"},

@@ -31,6 +31,9 @@ inline Parsed read_words(const Verb& verb, std::vector<std::string> words,
   parsed.result = parse(verb, std::span(args.data(), count), parsed.request);
   if (parsed.result && !parsed.request.help && &verb == &kRunVerb) {
     parsed.result = spec::validate(parsed.request.spec);
+    if (!parsed.result) {
+      parsed.result = spec::with_place(parsed.request, std::move(parsed.result).error());
+    }
   }
   return parsed;
 }

@@ -219,8 +219,14 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
        "'.', '-' and '/'\n"
        "hint: choose another name\n"},
       {{"--env", "=x"},
-       "mayfly: cannot use '' as an environment name: it is empty\n"
-       "hint: write NAME=VALUE, or NAME for the caller's\n"},
+       "mayfly: cannot use '' as an environment name: it is empty (--env)\n"
+       "hint: write NAME=VALUE, or NAME for the caller's; a variable in its place may be unset\n"},
+      {{"--pass-env", ""},
+       "mayfly: cannot use '' as an environment pattern: it is empty (--pass-env)\n"
+       "hint: write NAME=VALUE, or NAME for the caller's; a variable in its place may be unset\n"},
+      {{"--result", "-"},
+       "mayfly: cannot write the result to -: standard output is the command's (--result)\n"
+       "hint: --status-fd N writes it to a descriptor; a file of that name is ./-\n"},
       {{"--name", "a/b"},
        "mayfly: cannot use a/b as a sandbox name: only letters, digits, '_', '.' and '-' are "
        "allowed\n"
@@ -235,22 +241,36 @@ TEST_CASE("bad values: one line that names value and option, and a hint") {
        "mayfly: cannot read sideways: sideways is not a way to show the project (--project)\n"
        "hint: one of cow, rw, ro and none, then :DIR if it is not here\n"},
       {{"--tmpfs", "relative"},
-       "mayfly: cannot use relative as a path inside: it is not absolute\n"
+       "mayfly: cannot use relative as a path inside: it is not absolute (--tmpfs relative)\n"
        "hint: write it from / on\n"},
       {{"--mask", ""},
-       "mayfly: cannot use '' as a path inside: it is empty\n"
+       "mayfly: cannot use '' as a path inside: it is empty (--mask '')\n"
        "hint: write it from / on\n"},
       {{"--ro", "/a:b"},
-       "mayfly: cannot use b as a path inside: it is not absolute\n"
+       "mayfly: cannot use b as a path inside: it is not absolute (--ro /a:b)\n"
+       "hint: write it from / on; a ':' in the host's path is written \\:\n"},
+      {{"--cow", "a:b"},
+       "mayfly: cannot use b as a path inside: it is not absolute (--cow /home/dir/a:b)\n"
+       "hint: write it from / on; a ':' in the host's path is written \\:\n"},
+      {{"--file", "f=secret"},
+       "mayfly: cannot use f as a path inside: it is not absolute (--file f=...)\n"
        "hint: write it from / on\n"},
+      {{"--dir", "/:700"},
+       "mayfly: cannot use / as a path inside: it is the root itself (--dir /:0700)\n"
+       "hint: --root chooses what the root is\n"},
+      {{"--memory", "4G", "--layer-size", "8G"},
+       "mayfly: cannot limit memory to 4G: the layer and the tmpfs mounts, which are memory, could "
+       "hold 8G\n"
+       "hint: raise --memory, or lower the layer, as by --layer-size 2G, so that a full one is an "
+       "error (ENOSPC) to the command and not its death\n"},
       {{"--ro", "/a:/b/../c"},
-       "mayfly: cannot use /b/../c as a path inside: it has a '..'\n"
+       "mayfly: cannot use /b/../c as a path inside: it has a '..' (--ro /a:/b/../c)\n"
        "hint: write the path without it\n"},
       {{"--rw", "/"},
-       "mayfly: cannot use / as a path inside: it is the root itself\n"
+       "mayfly: cannot use / as a path inside: it is the root itself (--rw /)\n"
        "hint: --root chooses what the root is\n"},
       {{"--device", "fuse"},
-       "mayfly: cannot use fuse as a path inside: it is not absolute\n"
+       "mayfly: cannot use fuse as a path inside: it is not absolute (--device fuse)\n"
        "hint: write it from / on\n"},
       {{"--chdir", "sub"},
        "mayfly: cannot use sub as a working directory inside: it is not absolute\n"

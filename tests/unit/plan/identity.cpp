@@ -148,6 +148,7 @@ TEST_CASE("--user in a throwaway range: what is refused, and why") {
   CHECK(
       says(refusal("1000:staff", as_root()), "run as group staff: the sandbox has no such group"));
   CHECK(says(refusal("65536", as_root()), "run as uid 65536: a sandbox has the ids 0 to 65535"));
+  CHECK(says(refusal("65536", as_root()), "or choose a smaller number"));
   CHECK(says(refusal("0:70000", as_root()), "run as gid 70000: a sandbox has the ids 0 to 65535"));
   CHECK(says(refusal("odd", as_root()), "run as gid 70000"));
   CHECK(

@@ -251,6 +251,28 @@ TEST_CASE("an error about a limit of resources has that limit's place") {
   CHECK(with_place(draft, error).action == "limit nofile (--rlimit)");
 }
 
+TEST_CASE("an error names the place of its setting or of what that contradicts or the option") {
+  const Result<Document> document =
+      parse_document("f", "memory = '1G'\nmounts = [ { tmpfs = '/x' } ]\n");
+  REQUIRE(document);
+  const auto assignments = read_settings(*document, DocumentKind::Policy, {});
+  REQUIRE(assignments);
+  Draft draft;
+  REQUIRE(apply_settings(draft, *document, *assignments));
+  draft.spec.argv = {"true"};
+  draft.spec.fs.push_back({.kind = FsKind::File, .target = "y", .data = "secret"});
+  const auto said = [&] { return with_place(draft, validate(draft.spec).error()).action; };
+  CHECK(said() == "use y as a path inside: it is not absolute (--file y=...)");
+  draft.spec.fs[1] = draft.spec.fs[0];
+  draft.spec.fs[0].target = "z";
+  CHECK(said() == "use z as a path inside: it is not absolute (tmpfs at f:2:22)");
+  draft.spec.fs.clear();
+  draft.spec.limits.layer_bytes = 2ull << 30;
+  CHECK(said().ends_with("could hold 2G (memory at f:1:10)"));
+  draft.origins.push_back({.setting = find_setting_named("layer-size"), .place = "g:1:1"});
+  CHECK(said().ends_with("could hold 2G (layer-size at g:1:1)"));
+}
+
 TEST_CASE("what belongs to one run has no place in a policy") {
   for (const std::string text :
        {"status-fd = 3", "name = 'x'", "command = ['x']", "result = '/r'", "quiet = true"}) {
