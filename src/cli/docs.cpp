@@ -119,6 +119,27 @@ std::string man_groups() {
   return out + ".El\n";
 }
 
+namespace {
+
+// The words that may follow an option, or begin what does.
+std::vector<std::string> words_after(const Option& option) {
+  std::vector<std::string> words;
+  for (const std::string_view word : spec::choices_of(option.argument).words)
+    words.emplace_back(word);
+  const std::string_view key = option.setting != nullptr ? option.setting->document_key() : "";
+  if (key == "syscalls") {
+    for (const policy::Group& group : policy::all_groups())
+      words.emplace_back(group.name);
+  }
+  if (key == "rlimits") {
+    for (const spec::Resource& resource : spec::resources())
+      words.push_back(std::string(resource.name) + "=");
+  }
+  return words;
+}
+
+}  // namespace
+
 std::string bash_table() {
   std::string names;
   std::string cases;
@@ -131,10 +152,10 @@ std::string bash_table() {
       if (option.argument == nullptr) continue;
       taking += "--" + std::string(option.name) + "|";
       if (option.letter != 0) taking += std::string("-") + option.letter + "|";
-      const std::vector<std::string_view> words = spec::choices_of(option.argument).words;
+      const std::vector<std::string> words = words_after(option);
       if (!words.empty()) choices += "|--" + std::string(option.name);
-      for (const std::string_view word : words)
-        (choices += ' ') += word;
+      for (const std::string& word : words)
+        choices += " " + word;
     }
     for (const char* word : verb->first)
       first += (first.empty() ? "" : " ") + std::string(word);

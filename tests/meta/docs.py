@@ -89,6 +89,10 @@ COMPLETED = {"po": ["policy"], "policy ": ["list", "show", "check", "diff"], "ex
              "run -- base64": ["base64"], "run -p strict --quiet base64": ["base64"],
              "run --tty =": ["auto", "yes", "no"], "run --tty = y": ["yes"],
              "run -e A = 1 --print": ["--print-spec"], "run --ro a : b -q base64": ["base64"],
+             "run --deny-syscalls key": ["keyrings"],
+             "run --allow-syscalls aio,key": ["aio,keyrings"],
+             "run --rlimit no": ["nofile="], "--v": ["--version"],
+             "policy check --": ["--json", "--help"],
              "gc --dr": ["--dry-run"], "help exp": ["explain"]}
 
 
