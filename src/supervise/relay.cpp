@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/result.hpp"
@@ -156,9 +157,14 @@ void Relay::fill(Stream& stream, std::int64_t now_ns) {
   }
 }
 
+// Not filled with zeroes: most streams carry little, and each page that is touched costs the start.
+void Relay::Stream::need_buffer() {
+  if (!buffer) buffer = std::make_unique_for_overwrite<char[]>(kBufferBytes);
+}
+
 Moved Relay::Stream::take(std::size_t most) {
-  if (buffer.empty()) buffer.resize(kBufferBytes);
-  return source.read(std::span(buffer).first(std::min(most, buffer.size())));
+  need_buffer();
+  return source.read(std::span(buffer.get(), std::min(most, kBufferBytes)));
 }
 
 // The task's terminal has begun each new line with a return. So does the caller's, unless it is in
@@ -182,7 +188,7 @@ void Relay::drain(Stream& stream, std::int64_t now_ns) {
   OutputListener* const listener = stream.minded ? listener_ : nullptr;
   if (listener != nullptr) listener->before_output();
   const Moved moved =
-      stream.sink.write(std::span(stream.buffer).subspan(stream.begin, stream.end - stream.begin));
+      stream.sink.write(std::span(stream.buffer.get() + stream.begin, stream.end - stream.begin));
   switch (moved.status) {
     case Moved::Status::Some:
       stream.begin += moved.bytes;
@@ -224,10 +230,10 @@ void Relay::Stream::type_end_of_file() {
   if (::tcgetattr(sink.fd(), &modes) != 0) return;
   const bool by_line = (modes.c_lflag & ICANON) != 0;
   const bool in_line = delivered > 0 && last != '\n';
-  if (buffer.empty()) buffer.resize(kBufferBytes);
+  need_buffer();
   begin = 0;
   end = by_line && in_line ? 2 : 1;
-  std::fill_n(buffer.begin(), end, static_cast<char>(modes.c_cc[VEOF]));
+  std::fill_n(buffer.get(), end, static_cast<char>(modes.c_cc[VEOF]));
 }
 
 // A terminal without a reader is hung up: its master closes, on both sides.

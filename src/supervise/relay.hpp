@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,7 +103,7 @@ class Relay {
     bool to_screen = false;                  // the caller's end of an output is a terminal
     bool minded = false;                     // … the one of mind_screen()
     std::optional<std::size_t> polled_at{};  // its entries among those of add_polls
-    std::vector<char> buffer{};
+    std::unique_ptr<char[]> buffer;
     std::size_t begin = 0, end = 0;  // what waits in the buffer
     std::int64_t pause_until = 0;    // 0: not paused
     std::uint64_t delivered = 0;
@@ -111,6 +112,7 @@ class Relay {
     int error = 0;                // why bytes were lost, other than that their reader is gone
 
     [[nodiscard]] bool waiting() const { return begin != end; }
+    void need_buffer();
     [[nodiscard]] Moved take(std::size_t most);
     void finish();
     void type_end_of_file();
