@@ -69,7 +69,7 @@ bool LayerMeter::look(std::int64_t now_ns) {
       walking = step();
     now = sys::boottime_ns();
   }
-  if (walking) levels_.back().search.end();
+  if (!levels_.empty()) levels_.back().search.end();
   spent_ns_ += now - now_ns;
   next_ns_ = now + (walking ? kPause : std::max(kLeastRest, kRestFactor * spent_ns_));
   if (is_over()) levels_.clear();  // the end of the sandbox takes descriptors, too
