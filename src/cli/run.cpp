@@ -17,6 +17,7 @@
 #include "cli/say.hpp"
 #include "report/status.hpp"
 #include "spec/writer.hpp"
+#include "supervise/signals.hpp"
 #include "supervise/supervisor.hpp"
 
 namespace mayfly::cli {
@@ -89,6 +90,12 @@ Outcome attempt(const Request& request, supervise::Observer& observer) {
   return outcome;
 }
 
+// Whoever reads "hello" is promised a result, whatever signal comes then.
+Result<void> hold_signals(const spec::Spec& spec) {
+  const bool has_reports = spec.status_fd != -1 || !spec.result_file.empty();
+  return has_reports ? supervise::hold_signals() : Result<void>();
+}
+
 int print_spec(const Request& request) {
   const Result<void> valid = spec::validate(request.spec);
   const Result<std::string> text = valid ? spec::write_json(request.spec) : valid.error();
@@ -102,6 +109,7 @@ int print_spec(const Request& request) {
 int run(const Request& request) {
   const spec::Spec& spec = request.spec;
   if (request.print_spec) return print_spec(request);
+  if (const Result<void> held = hold_signals(spec); !held) return refuse_run(request, held.error());
   report::Reporter reporter;
   const Result<void> opened = reporter.open({.status_fd = spec.status_fd,
                                              .result_file = spec.result_file,
@@ -123,6 +131,7 @@ int run(const Request& request) {
 
 int refuse_run(const Request& request, const Error& error) {
   const spec::Spec& spec = request.spec;
+  static_cast<void>(hold_signals(spec));
   say(complaint(error));
   const report::Reports places[] = {
       {.status_fd = spec.status_fd, .result_file = {}},

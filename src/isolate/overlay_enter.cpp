@@ -35,15 +35,32 @@ long make_overlay_dirs(const Mount& step, const TaskIds& task, std::uint32_t ind
   return -fault.error;
 }
 
-// The top of a tree belongs to whoever builds the root, or to the task where it does on the host: a
+// The top of a tree that was asked for is as on the host: an overlay shows that of its first layer,
+// which is ours. It belongs to whoever builds the root, or to the task where it does on the host: a
 // task with a user of its own could not write there, and git would distrust the tree. Only lowers
-// whose ids are shifted tell.
-long give_top(const Mount& step, const TaskIds& task) noexcept {
-  if (task.uid == 0 || step.upper == nullptr || step.tree_count == 0) return 0;
+// whose ids are shifted tell. `lower`: the tree's place.
+long copy_top(const Mount& step, const TaskIds& task, const char* lower) noexcept {
+  constexpr unsigned kMask = STATX_MODE | STATX_UID | STATX_GID | STATX_ATIME | STATX_MTIME;
+  constexpr unsigned kNobody = 65534;  // not of the sandbox
+  const char* const top = step.upper != nullptr ? step.upper : step.own_lower;
+  if (top == nullptr || !step.is_checked || step.target[0] == '\0') return 0;
   struct statx status = {};
-  const long answer = raw::statx(AT_FDCWD, step.tree_points[0], 0, STATX_UID, &status);
-  if (answer < 0 || status.stx_uid != task.uid) return answer;
-  return raw::fchownat(AT_FDCWD, step.upper, task.uid, task.gid, AT_SYMLINK_NOFOLLOW);
+  if (const long got = raw::statx(AT_FDCWD, lower, 0, kMask, &status); got < 0) return got;
+  const bool is_of_task = task.uid != 0 && step.tree_count > 0 && status.stx_uid == task.uid;
+  const bool has_group = status.stx_gid != task.gid && status.stx_gid != kNobody;
+  if (is_of_task || has_group) {
+    // Refused for a group that is not mapped.
+    static_cast<void>(raw::fchownat(AT_FDCWD, top, is_of_task ? task.uid : -1u,
+                                    has_group ? status.stx_gid : task.gid, AT_SYMLINK_NOFOLLOW));
+  }
+  const unsigned mode = status.stx_mode & 03777u;
+  if (mode != step.mode) {
+    if (const long set = raw::fchmodat(AT_FDCWD, top, mode); set < 0) return set;
+  }
+  const timespec times[] = {
+      {.tv_sec = status.stx_atime.tv_sec, .tv_nsec = status.stx_atime.tv_nsec},
+      {.tv_sec = status.stx_mtime.tv_sec, .tv_nsec = status.stx_mtime.tv_nsec}};
+  return raw::utimensat(AT_FDCWD, top, times);
 }
 
 // Only what is of the child's own mount namespace can be a lower layer, so that no descriptor that
@@ -159,13 +176,16 @@ long mount_prepared(const Mount& step, int* root) noexcept {
 long overlay(const Mount& step, const TaskIds& task, std::uint32_t index, int* root) noexcept {
   if (const long made = make_overlay_dirs(step, task, index); made < 0) return made;
   if (const long attached = attach_trees(step); attached < 0) return attached;
-  if (const long given = give_top(step, task); given < 0) return given;
+  if (step.tree_count > 0) {
+    if (const long copied = copy_top(step, task, step.tree_points[0]); copied < 0) return copied;
+  }
   if (*root < 0) {
     if (const long made = raw::mkdirat(AT_FDCWD, kNewRoot, 0700); made < 0) return made;
   }
   if (step.lower_path == nullptr) return mount_prepared(step, root);
   if (const long entered = enter_lower(step); entered < 0) return entered;
-  const long mounted = mount_prepared(step, root);
+  const long copied = step.tree_count > 0 ? 0 : copy_top(step, task, ".");
+  const long mounted = copied < 0 ? copied : mount_prepared(step, root);
   const long back = raw::chdir(layer::kPlace);
   return mounted < 0 ? mounted : back;
 }

@@ -3,15 +3,16 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 #include <optional>
 #include <utility>
 
 #include "isolate/cgroup.hpp"
 #include "isolate/layer.hpp"
 #include "launch/launch.hpp"
+#include "sys/event.hpp"
 #include "sys/mounts.hpp"
 
 namespace mayfly::launch {
@@ -38,22 +39,34 @@ Error Dialogue::cause_of(Error error) {
   return ::poll(&watched, 1, kMilliseconds) > 0 ? last_words() : std::move(error);
 }
 
+// A child that is at work, as most are, is not asked about twice.
+Result<void> Dialogue::await(std::span<pollfd> watched) {
+  constexpr std::int64_t kTurn = 200'000'000;
+  const std::int64_t end = sys::boottime_ns() + kSetupDeadlineNs;
+  while (sys::boottime_ns() < end) {
+    TRY(sys::ppoll(watched, kTurn));
+    const bool is_ready = std::any_of(watched.begin(), watched.end(),
+                                      [](const pollfd& each) { return each.revents != 0; });
+    if (is_ready) return {};
+    if (is_cancelled_ && is_cancelled_()) {
+      return Error{.kind = ErrorKind::Setup,
+                   .sys_errno = ECANCELED,
+                   .action = "build the sandbox: it was cancelled",
+                   .call = {},
+                   .hint = {}};
+    }
+  }
+  return Error{.kind = ErrorKind::Setup,
+               .sys_errno = ETIMEDOUT,
+               .action = "build the sandbox within 30 seconds",
+               .call = {},
+               .hint = "a file system that does not answer (NFS, FUSE) is the usual cause"};
+}
+
 Result<Received> Dialogue::receive() {
   pollfd watched[2] = {{.fd = child_.socket.get(), .events = POLLIN, .revents = 0},
                        {.fd = child_.pidfd.get(), .events = POLLIN, .revents = 0}};
-  timespec limit = {.tv_sec = kSetupDeadlineNs / 1'000'000'000, .tv_nsec = 0};
-  int ready = 0;
-  do {
-    ready = ::ppoll(watched, 2, &limit, nullptr);
-  } while (ready < 0 && errno == EINTR);
-  if (ready < 0) return sys::errno_error("wait for the sandbox", "ppoll");
-  if (ready == 0) {
-    return Error{.kind = ErrorKind::Setup,
-                 .sys_errno = ETIMEDOUT,
-                 .action = "build the sandbox within 30 seconds",
-                 .call = {},
-                 .hint = "a file system that does not answer (NFS, FUSE) is the usual cause"};
-  }
+  TRY(await(watched));
   if ((watched[0].revents & POLLIN) == 0) return death();
   std::optional<Received> received = TRY(receive_message(child_.socket));
   // End of file says that exec closed the socket or that the child died: the pidfd knows.

@@ -4,8 +4,10 @@
 // pidfd of the child is looked at with it, and how the child ended is asked of the kernel.
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <span>
 
 #include "base/fd.hpp"
@@ -25,11 +27,11 @@ struct Child {
 
 class Dialogue {
  public:
-  // cgroup: the child's own, empty if it has none. layer: empty if it is in memory. All are
-  // borrowed.
+  // cgroup: the child's own, empty if it has none. layer: empty if it is in memory. is_cancelled:
+  // see StartRequest. All are borrowed.
   Dialogue(const plan::Plan& plan, const Child& child, const Fd& cgroup,
-           const isolate::disk_layer::Made& layer)
-      : plan_(plan), child_(child), cgroup_(cgroup), layer_(layer) {}
+           const isolate::disk_layer::Made& layer, const std::function<bool()>& is_cancelled)
+      : plan_(plan), child_(child), cgroup_(cgroup), layer_(layer), is_cancelled_(is_cancelled) {}
 
   // The next message, which must be of this kind; else why the child gave up.
   [[nodiscard]] Result<Received> expect(Kind kind);
@@ -50,6 +52,7 @@ class Dialogue {
 
  private:
   Result<Received> receive();
+  Result<void> await(std::span<pollfd> watched);
   Error told(const Message& failed);
   Error last_words();
   Error death();
@@ -58,6 +61,7 @@ class Dialogue {
   const Child& child_;
   const Fd& cgroup_;
   const isolate::disk_layer::Made& layer_;
+  const std::function<bool()>& is_cancelled_;
   bool has_spoken_ = false;
   bool born_dead_ = false;
   bool needs_disk_ = false;

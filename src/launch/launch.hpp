@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -64,6 +65,9 @@ struct StartRequest {
   TerminalLook terminal;         // where the plan has one
   std::int64_t deadline_ns = 0;  // init's own key, from the receipt of the request; 0: none
   const host::HostFacts* facts = nullptr;  // to say why the host refuses a sandbox; may be null
+  // Whether nobody wants the sandbox any more: asked while the child keeps us waiting. May be
+  // empty.
+  std::function<bool()> is_cancelled = {};
 };
 
 // Builds the sandbox and sends init the first spawn request. When this returns, the child half may

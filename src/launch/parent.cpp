@@ -237,7 +237,8 @@ class Launch {
   const plan::Plan& plan_;
   const StartRequest& request_;
   Materials made_;
-  Dialogue talk_{plan_, made_.child, made_.cgroup.directory, made_.disk_layer};
+  Dialogue talk_{plan_, made_.child, made_.cgroup.directory, made_.disk_layer,
+                 request_.is_cancelled};
 };
 
 struct Attempt {

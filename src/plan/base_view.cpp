@@ -11,7 +11,8 @@ constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom",
 
 // /proc entries that tell about the host or change it.
 constexpr const char* kMasked[] = {"keys",          "key-users",  "kallsyms", "sched_debug", "acpi",
-                                   "latency_stats", "interrupts", "scsi",     "asound",      "fs"};
+                                   "latency_stats", "interrupts", "scsi",     "asound",      "fs",
+                                   "pressure"};
 // These obey the host's root alone: where nobody inside has its id, they refuse by themselves.
 constexpr const char* kMaskedForRoot[] = {
     "kcore",       "kmsg",         "timer_list", "sysrq-trigger", "slabinfo",

@@ -84,7 +84,12 @@ Result<Fd> lock_new_folder(const RuntimeDir& directory, const std::string& id,
                            const std::string& state) {
   Result<Fd> folder = sys::open_directory_at(directory.fd().get(), id.c_str());
   if (!folder && folder.error().sys_errno == ENOENT) return Fd();
-  if (!folder || !TRY(sys::try_lock(*folder, id))) return folder ? Fd() : std::move(folder);
+  if (!folder) {
+    // Empty, or another's by now and kept.
+    static_cast<void>(sys::unlinkat(directory.fd(), id.c_str(), sys::Entry::Directory));
+    return folder;
+  }
+  if (!TRY(sys::try_lock(*folder, id))) return Fd();
   Result<void> made = sys::create_file_at(*folder, kStateFile, state);
   if (made) return std::move(*folder);
   if (made.error().sys_errno == ENOENT) return Fd();

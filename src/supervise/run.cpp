@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -56,7 +57,7 @@ Outcome Run::go(const std::vector<std::string>& caller_env) {
     Result<void> launched = launch();
     if (launched) {
       watch(began);
-    } else {
+    } else if (launched.error().sys_errno != ECANCELED || !cancelled_early()) {
       fail(outcome_, std::move(launched).error());
     }
   }
@@ -140,6 +141,20 @@ bool Run::cancelled_early() {
   return true;
 }
 
+// The same without taking the signals, while the sandbox is built.
+bool Run::is_cancelled() const {
+  sigset_t pending;
+  if (::sigpending(&pending) != 0) return false;
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    const bool ignored = signal == SIGHUP && spec_.keep_running;
+    if (::sigismember(&pending, signal) == 1 && meaning_of(signal) == Asks::End && !ignored)
+      return true;
+  }
+  if (caller_ == nullptr || !caller_->pidfd) return false;
+  pollfd caller = {.fd = caller_->pidfd.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&caller, 1, 0) > 0;
+}
+
 Result<void> Run::launch() {
   const std::int64_t grace = bounded(spec_.grace);
   const std::vector<sock_filter>& own = plan_.programs.init.code;
@@ -156,7 +171,8 @@ Result<void> Run::launch() {
                                 .stdio = stdio_.task,
                                 .terminal = terminal_ ? terminal_->look() : launch::TerminalLook{},
                                 .deadline_ns = ttl_ns_ ? *ttl_ns_ + grace + kInitKeyMargin : 0,
-                                .facts = &facts_}));
+                                .facts = &facts_,
+                                .is_cancelled = [this] { return is_cancelled(); }}));
   spawned_ns_ = sys::boottime_ns();
   stdio_.task_ends.clear();
   if (plan_.refusals != plan::Refusals::Silent) denials_.emplace(filter, plan_.refusals);

@@ -48,6 +48,7 @@ class Run final : public WatchListener {
   Result<void> prepare(const std::vector<std::string>& caller_env);
   Result<void> take_ground();
   bool cancelled_early();
+  bool is_cancelled() const;
   Result<void> launch();
   void use_disk_layer();
   void watch(std::int64_t began);

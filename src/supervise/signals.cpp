@@ -33,9 +33,7 @@ bool is_fatal(int signal) {
 // Those that a parent sets to be ignored on purpose. (The others are ignored by default, or never.)
 constexpr std::array kMayBeIgnored = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP};
 
-}  // namespace
-
-Result<Fd> take_signals() {
+sigset_t those_taken() {
   sigset_t taken;
   ::sigemptyset(&taken);
   for (const Taken& row : kTaken)
@@ -48,6 +46,17 @@ Result<Fd> take_signals() {
     // The kernel queues a blocked signal even if it is ignored, so it must not be blocked.
     if (sys::is_ignored(signal)) ::sigdelset(&taken, signal);
   }
+  return taken;
+}
+
+}  // namespace
+
+Result<void> hold_signals() {
+  return sys::sigprocmask_block(those_taken());
+}
+
+Result<Fd> take_signals() {
+  const sigset_t taken = those_taken();
   sigset_t blocked = taken;
   // Reading from or writing to our terminal in the background: an error (EIO), not a stop.
   ::sigaddset(&blocked, SIGTTIN);

@@ -17,6 +17,9 @@ namespace mayfly::supervise {
 // parent that ignores it can reap nobody. SIGPIPE is ignored, since a reader of ours may leave.
 [[nodiscard]] Result<Fd> take_signals();
 
+// Only blocks them, for take_signals() to find: from here on none ends us before there is a result.
+[[nodiscard]] Result<void> hold_signals();
+
 // What a signal asks for.
 enum class Asks {
   End,     // SIGTERM, SIGHUP, SIGQUIT, SIGINT and all that would end us: see Event

@@ -65,6 +65,10 @@ inline long set_file_time(int fd, long nanoseconds) noexcept {
   const timespec times[2] = {time, time};
   return call(__NR_utimensat, fd, 0, arg(times), 0);
 }
+// times: of access, of the last change.
+inline long utimensat(int dir, const char* path, const timespec (&times)[2]) noexcept {
+  return call(__NR_utimensat, dir, arg(path), arg(times), 0);
+}
 inline long setxattr(const char* path, const char* name, const void* value,
                      std::size_t size) noexcept {
   return call(__NR_setxattr, arg(path), arg(name), arg(value), static_cast<long>(size), 0);

@@ -55,6 +55,7 @@ TEST_CASE("files of /proc and /sys that change the host cannot be written") {
                        "/proc/bus/pci/devices",
                        "/proc/fs/nfsd/threads",
                        "/proc/mtrr",
+                       "/proc/pressure/cpu",
                        "/proc/acpi/wakeup",
                        "/proc/1/oom_score_adj",
                        "/sys/kernel/uevent_helper",

@@ -161,6 +161,39 @@ TEST_CASE("SIGKILL of the caller at the supervisor's system calls: cancelled, no
   kill_at_each(Role::Supervisor, Role::Caller, 200);
 }
 
+TEST_CASE(
+    "a set-up that stands still ends with its caller and by a signal and not at its deadline") {
+  struct Case {
+    Role victim;
+    int signal;
+  };
+  for (const Case& each : {Case{Role::Caller, SIGKILL}, {Role::Supervisor, SIGTERM}}) {
+    CAPTURE(each.signal);
+    const TempDir reports;
+    const Ending ending = fault::run_and_kill(
+        {.argv = {mayfly_path(), "run", "--result", reports / "result.json", "--", "/bin/true"},
+         .directory = reports.path(),
+         .out = reports / "out",
+         .err = reports / "err"},
+        {.counted = Role::Init,
+         .victim = each.victim,
+         .stop = 100,
+         .signal = each.signal,
+         .hold = true});
+    CAPTURE(ending.where);
+    CAPTURE(read_file(reports / "err"));
+    REQUIRE(ending.reached);
+    CHECK_FALSE(ending.after_exec);
+    CHECK(ending.survivors == "");
+    CHECK(ending.gone_after < milliseconds(20'000));  // of 30 s
+    const auto result = nlohmann::json::parse(read_file(reports / "result.json"));
+    CHECK(result.at("reason") == "cancelled");
+    CHECK(result.at("code") == 143);
+    CHECK(result.at("cancelled_by") == (each.victim == Role::Caller ? "caller" : "signal"));
+    CHECK(result.at("clean") == true);
+  }
+}
+
 TEST_CASE("a child half or an init that cannot run dies of its supervisor's death") {
   // Held at a stop of ptrace it reads no socket and looks at no pidfd: only the kernel ends it.
   const auto survivors = [](const Words& program, unsigned stop) {

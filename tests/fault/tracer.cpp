@@ -188,7 +188,7 @@ class Tracer {
     ending_.reached = true;
     killed_ = Clock::now();
     deadline_ = killed_ + kGoneWithin;
-    ::kill(victim, SIGKILL);
+    ::kill(victim, kill_.signal);
     // Those that were born and not yet announced wait for nobody any more.
     for (auto& [other, known] : known_)
       if (!std::exchange(known.has_role, true)) resume(other);

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <string>
 
 #include "harness/process.hpp"
@@ -27,6 +28,7 @@ struct Kill {
   Role counted = Role::Supervisor;  // whose stops are counted, from its first execve on
   Role victim = Role::Supervisor;   // the one that stopped, or one above it
   unsigned stop = 1;                // the how-manieth stop; each call has two
+  int signal = SIGKILL;             // what the victim gets
   bool hold = false;                // the one that stopped makes no further step of its own
 };
 

@@ -1,7 +1,10 @@
 // Files: what is written stays inside, what is shown is shown as asked, and overlays behave.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cstdio>
 
 #include "harness/host.hpp"
 #include "harness/sandbox.hpp"
@@ -162,6 +165,33 @@ TEST_CASE("--cow: writes are seen inside and not outside") {
   CHECK(ended.out == "after\nnew\n");
   CHECK(read_file(host / "tree/file") == "before");
   CHECK_FALSE(exists(host / "tree/new"));
+}
+
+TEST_CASE("the top of a tree has the mode, the times and the group that it has on the host") {
+  const TempDir host;
+  constexpr unsigned kGroup = 60;
+  host.file("tree/file", "");
+  const std::string tree = host / "tree";
+  if (is_root()) REQUIRE(::chown(tree.c_str(), 0, kGroup) == 0);
+  for (const mode_t mode : {mode_t{02770}, mode_t{01777}, mode_t{0500}, mode_t{0700}}) {
+    REQUIRE(::chmod(tree.c_str(), mode) == 0);
+    const timespec times[2] = {{.tv_sec = 1'000'000'000, .tv_nsec = 5},
+                               {.tv_sec = 1'100'000'000, .tv_nsec = 7}};
+    REQUIRE(::utimensat(AT_FDCWD, tree.c_str(), times, 0) == 0);
+    for (const Words& shown : {Words{"--project", "cow:" + tree},
+                               {"--project", "ro:" + tree},
+                               {"--project", "none", "--ro", tree},
+                               {"--layer", "disk", "--project", "none", "--cow", tree}}) {
+      CAPTURE(joined(shown));
+      const Finished ended = sh("stat -c '%a %g %.9Y' " + tree, shown);
+      CAPTURE(ended.err);
+      char mode_text[8];
+      std::snprintf(mode_text, sizeof mode_text, "%o", static_cast<unsigned>(mode));
+      CHECK(ended.out == mode_text + std::string(" ") +
+                             std::to_string(is_root() ? kGroup : ::getegid()) +
+                             " 1100000000.000000007\n");
+    }
+  }
 }
 
 TEST_CASE("--tmpfs has the size that was asked for: beyond it ENOSPC") {

@@ -228,6 +228,28 @@ TEST_CASE("a signal that we inherited as ignored stays ignored, whichever it is"
   CHECK(held.end(std::move(process)).code == 9);
 }
 
+TEST_CASE("whoever has read hello gets a result, whatever signal comes then") {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGALRM, SIGXCPU, SIGRTMIN + 3}) {
+    CAPTURE(signal);
+    for (int i = 0; i < 5; ++i) {
+      Pipe status = make_pipe();
+      Run early({"--grace", "0", "--status-fd", "9"}, {"/bin/sleep", "0.2"});
+      early.command.fd(9, status.write.get());
+      Process process = early.command.start();
+      status.write.reset();
+      char byte = '\0';
+      while (byte != '\n' && ::read(status.read.get(), &byte, 1) == 1) {
+      }
+      process.send(signal);
+      const Ended ended = early.end(std::move(process));
+      CAPTURE(ended.err);
+      CHECK(ended.signal == 0);
+      CHECK(ended.result.value("code", -1) == ended.code);
+      CHECK(results_in(status.read) == 1);
+    }
+  }
+}
+
 TEST_CASE("cancel against natural exit: one result, code and reason agree") {
   int naturals = 0, cancels = 0;
   std::chrono::microseconds delay{20'000};  // from our start; it follows the machine's pace

@@ -188,7 +188,7 @@ TEST_CASE("with --user the top of a tree is that user's where it is on the host"
           .out;
     };
     CHECK(owner_for("1234") == "1234:1234\nmade\n");
-    CHECK(contains(owner_for("1235"), "0:0\n"));
+    CHECK(contains(owner_for("1235"), "0:1234\n"));
   }
 }
 
