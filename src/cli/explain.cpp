@@ -2,6 +2,7 @@
 // else: no sandbox, no file, no entry in the registry.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
@@ -75,6 +76,16 @@ Result<void> settle_layer(const host::HostFacts& facts, plan::Plan& plan) {
   return {};
 }
 
+// Whether an entry is written to, or given a mode, where it is already. What is in its way is not.
+bool changes(const plan::MountStep& step, const Fd& found) {
+  struct stat info {};
+  if (step.kind != plan::MountKind::Nodes || ::fstat(found.get(), &info) != 0) return false;
+  return std::any_of(step.skeleton.begin(), step.skeleton.end(), [&](const plan::Node& node) {
+    if (node.kind == plan::Node::Kind::File) return S_ISREG(info.st_mode);
+    return node.kind == plan::Node::Kind::Dir && node.sets_mode && S_ISDIR(info.st_mode);
+  });
+}
+
 // How a start would fail to find or make a mount point in a tree of the host, as far as that can be
 // seen there: an errno, or 0.
 int mount_point_error(const plan::MountStep& over, const plan::MountStep& step) {
@@ -85,6 +96,7 @@ int mount_point_error(const plan::MountStep& over, const plan::MountStep& step) 
   const Result<Fd> found = sys::open_without_links(place.c_str());
   const int error = found ? 0 : found.error().sys_errno;
   if (error == ELOOP && step.kind != plan::MountKind::Nodes) return ELOOP;
+  if (found && over.access == plan::Access::ReadOnly && changes(step, *found)) return EROFS;
   if (error != ENOENT) return 0;
   // What would stay on the host is not made.
   if (plan::is_live(over)) return step.make_target ? 0 : ENOENT;
@@ -105,11 +117,12 @@ Result<void> check_mount_points(const plan::Plan& plan) {
   return {};
 }
 
-// A directory is refused as standard input. To open anything else could do something.
+// A directory and a socket are refused as standard input. To open anything else could do something.
 Result<void> check_stdin(const spec::Spec& spec) {
   struct stat info {};
   if (spec.stdin_kind != spec::StdinKind::File) return {};
-  if (::stat(spec.stdin_file.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return {};
+  if (::stat(spec.stdin_file.c_str(), &info) != 0) return {};
+  if (!S_ISDIR(info.st_mode) && !S_ISSOCK(info.st_mode)) return {};
   const Result<supervise::Stdio> stdio = supervise::prepare_stdio(spec, {});
   return stdio ? Result<void>() : stdio.error();
 }

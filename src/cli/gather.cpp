@@ -168,7 +168,12 @@ void look_at_reports(const spec::Spec& spec, host::HostFacts& facts) {
 
 Result<void> look_at_profile(const spec::Spec& spec, host::HostFacts& facts) {
   if (spec.seccomp_file.empty()) return {};
-  facts.seccomp_profile = TRY(read_named_file(spec.seccomp_file, facts.working_dir));
+  Result<std::string> profile = read_named_file(spec.seccomp_file, facts.working_dir);
+  if (!profile) {
+    profile.error().action += " (--seccomp)";
+    return std::move(profile).error();
+  }
+  facts.seccomp_profile = std::move(*profile);
   utsname name = {};
   if (::uname(&name) == 0) facts.kernel_release = name.release;
   return {};
@@ -239,7 +244,7 @@ Result<host::HostFacts> gather_facts(spec::Spec& spec, const std::string& workin
   look_at_terminal(spec, facts);
   TRY(look_at_entries(spec, facts));
   look_at_reports(spec, facts);
-  TRY(told({.key = "seccomp"}, "--seccomp", look_at_profile(spec, facts)));
+  TRY(about({.key = "seccomp"}, look_at_profile(spec, facts)));
   TRY(look_at_trees(spec, facts));
   TRY(look_at_limits(spec, facts));
   return facts;

@@ -110,6 +110,11 @@ std::string read_git_file(const std::string& file, const std::string& tree) {
   return dir;
 }
 
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return !path.empty() && ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 // The nearest directory at or above the working directory that holds a `.git` directory or file (a
 // worktree or submodule has a file). The homes and what lies above them are never asked. They are
 // looked for from where the caller is: a path can be made to lead elsewhere meanwhile.
@@ -126,6 +131,7 @@ void find_work_tree(HostFacts& facts) {
         facts.tree_inode = above == "." ? facts.working_inode : inode_of(above.c_str());
         facts.work_tree = at;
         if (git.type == sys::FileType::Regular) facts.git_dir = read_git_file(above + "/.git", at);
+        facts.has_git_dir = is_directory(facts.git_dir);
         return;
       }
     }

@@ -14,7 +14,7 @@ namespace mayfly::host {
 // uid, gid, groups, owns_all_ids and stack_bytes. `buffer` is for the files read on the way.
 [[nodiscard]] Result<void> read_ids(HostFacts& facts, std::string& buffer);
 
-// home, env_home, work_tree and git_dir; needs working_dir, uid and passwd.
+// home, env_home, work_tree, git_dir and has_git_dir; needs working_dir, uid and passwd.
 void read_places(HostFacts& facts);
 
 // The environment's XDG_RUNTIME_DIR. Null: it is unset, or names what does not exist, as where a

@@ -28,11 +28,14 @@ bool is_own(int fd) {
 }
 
 // What the caller cannot list it may still enter, or have the right to chmod first: a directory of
-// its own, or one in such. `parent` is open for reading.
-bool may_get_in(int parent, const char* name) {
-  if (may_enter(parent, name)) return true;
+// its own, or one in such. How, or null. `parent` is open for reading.
+const char* way_in(int parent, const char* name) {
+  if (sys::may_access(parent, name, X_OK)) return "the caller cannot list it, but can get in";
+  if (may_enter(parent, name))
+    return "the caller cannot list it, but owns it and can change its mode";
   const bool is_seen = sys::may_access(parent, name, F_OK);
-  return !is_seen && parent != AT_FDCWD && is_own(parent);
+  if (is_seen || parent == AT_FDCWD || !is_own(parent)) return nullptr;
+  return "the caller cannot reach it, but owns the directory that it is in and can change its mode";
 }
 
 class Search {
@@ -80,7 +83,7 @@ class Search {
         return;
       case EACCES:
       case EPERM:
-        if (may_get_in(parent, name)) not_seen(path, "the caller cannot list it, but can get in");
+        if (const char* way = way_in(parent, name)) not_seen(path, way);
         return;
       default:
         not_seen(path, "it cannot be opened: " + errno_name(errno));

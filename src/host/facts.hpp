@@ -119,6 +119,7 @@ struct HostFacts {
   // The git directory that a work tree's .git file leads to: of a linked work tree the
   // repository's, of a submodule its own. Empty: .git is a directory.
   std::string git_dir;
+  bool has_git_dir = false;  // there is such a directory, and the caller may look at it
   // What the working directory and work tree are from where the caller is, whatever their paths
   // lead to later.
   std::optional<Inode> working_inode, tree_inode;

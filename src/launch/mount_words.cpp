@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <span>
@@ -42,13 +43,30 @@ std::string full_hint(const MountStep* over, Upper layer, const std::string& lay
   return "the layer is full: raise --layer-size or --layer-inodes";
 }
 
-std::string read_only_hint(const MountStep* over, const std::string& target) {
-  const std::string host = over == nullptr ? std::string() : on_host(*over, target);
+// Whether what is at its target is as good: a mount point, or a directory that keeps its mode.
+bool takes_what_is_there(const MountStep& step) {
+  const auto is_kept = [](const plan::Node& node) {
+    return node.kind == plan::Node::Kind::Dir && !node.sets_mode;
+  };
+  return step.kind != MountKind::Nodes ||
+         std::all_of(step.skeleton.begin(), step.skeleton.end(), is_kept);
+}
+
+std::string read_only_hint(const MountStep* over, const MountStep& step) {
+  const std::string host = over == nullptr ? std::string() : on_host(*over, step.target);
   const bool is_read_only = over != nullptr && over->access == plan::Access::ReadOnly;
   if (!is_read_only || host.empty())
     return "a part of the way there is read-only inside, or hidden";
-  return "nothing can be made in " + shown(inside(over->target)) + ", which is read-only: make " +
-         shown(host) + " on the host first, or show that with --cow";
+  const std::string tree = shown(inside(over->target)) + ", which is read-only: ";
+  if (takes_what_is_there(step)) {
+    return "nothing can be made in " + tree + "make " + shown(host) +
+           " on the host first, or show that with --cow";
+  }
+  struct stat info {};
+  const bool is_there = ::lstat(host.c_str(), &info) == 0;
+  return (is_there ? "it is there already, and nothing can be changed in "
+                   : "nothing can be made in ") +
+         tree + "leave it out, or show that tree copy-on-write (--cow, --project cow)";
 }
 
 std::string missing_hint(const MountStep* over, const std::string& target) {
@@ -75,13 +93,14 @@ std::string link_hint(const MountStep* over, const std::string& target) {
 }
 
 // What is to be said wherever something is put at a place; empty: nothing.
-std::string place_hint(const MountStep* over, const std::string& target, const Failure& failure) {
+std::string place_hint(const MountStep* over, const MountStep& step, const Failure& failure) {
+  const std::string& target = step.target;
   switch (failure.error) {
     case ENOSPC:
     case EDQUOT:
       return full_hint(over, failure.layer, failure.layer_parent);
     case EROFS:
-      return read_only_hint(over, target);
+      return read_only_hint(over, step);
     case ENOENT:
       return missing_hint(over, target);
     case EISDIR:
@@ -202,7 +221,7 @@ Words mount_words(const plan::Plan& plan, std::uint32_t index, const Failure& fa
     return {.action = std::move(replaced.action), .call = {}, .hint = std::move(replaced.hint)};
   }
   const std::string at = shown(inside(step->target));
-  std::string place = place_hint(over, step->target, failure);
+  std::string place = place_hint(over, *step, failure);
   switch (step->kind) {
     case MountKind::Overlay:
       return overlay_words(*step, std::move(place), error);

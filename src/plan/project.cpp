@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "plan/covering.hpp"
 #include "plan/identity.hpp"
+#include "spec/arguments.hpp"
 
 namespace mayfly::plan {
 namespace {
@@ -28,7 +29,7 @@ constexpr std::array<std::string_view, 17> kShared = {
     "/root",    "/snap",    "/srv",       "/tmp",     "/var",     "/var/cache",
     "/var/lib", "/var/log", "/var/spool", "/var/tmp", "/var/mail"};
 
-// File systems of the kernel: no overlay can show them, so not even naming them helps.
+// File systems of the kernel, which no sandbox is shown: not even naming them helps.
 constexpr std::array<std::string_view, 3> kKernelTrees = {"/proc", "/sys", "/dev"};
 
 bool is_system(std::string_view dir) {
@@ -36,6 +37,13 @@ bool is_system(std::string_view dir) {
   const auto within = [&](std::string_view tree) { return is_within(dir, tree); };
   if (std::any_of(kWorkBelow.begin(), kWorkBelow.end(), below)) return false;
   return std::any_of(kSystemTrees.begin(), kSystemTrees.end(), within);
+}
+
+// As --cow takes it from a shell, which takes a backslash away that is not in quotes.
+std::string as_argument(const std::string& dir) {
+  const std::string text =
+      spec::format_entry({.kind = spec::FsKind::Cow, .source = dir, .target = dir});
+  return text.find('\\') == text.npos ? shown(text) : "'" + printable(text) + "'";
 }
 
 Result<Project> named_project(const spec::Spec& spec, const host::HostFacts& facts) {
@@ -49,8 +57,10 @@ Result<Project> named_project(const spec::Spec& spec, const host::HostFacts& fac
   }
   std::string dir = normal_path(path);
   const auto within = [&](std::string_view tree) { return is_within(dir, tree); };
-  if (dir == "/" || std::any_of(kKernelTrees.begin(), kKernelTrees.end(), within)) {
-    return usage_error("use " + shown(dir) + " as the project: it cannot be shown copy-on-write",
+  const bool is_kernels = std::any_of(kKernelTrees.begin(), kKernelTrees.end(), within);
+  if (dir == "/" || is_kernels) {
+    return usage_error("use " + shown(dir) + " as the project: it is " +
+                           (is_kernels ? "the kernel's" : "the root of the host"),
                        "name a directory with files, not the root or a place in /proc, /sys, /dev");
   }
   return Project{.dir = std::move(dir), .why = "named by --project"};
@@ -109,10 +119,13 @@ void add_git_note(const Project& project, const host::HostFacts& facts, Plan& pl
   const bool is_shown =
       over != nullptr && (over->kind == MountKind::Overlay || over->kind == MountKind::Bind);
   if (is_shown) return;
-  plan.notes.push_back({.what = "git",
-                        .enforcement = Enforcement::Enforced,
-                        .how = "the project's git directory, " + shown(facts.git_dir) +
-                               ", is not shown: --cow " + shown(facts.git_dir) + " shows it"});
+  plan.notes.push_back(
+      {.what = "git",
+       .enforcement = Enforcement::NotEnforced,
+       .how =
+           "the project's git directory, " + shown(facts.git_dir) +
+           (facts.has_git_dir ? ", is not shown: --cow " + as_argument(facts.git_dir) + " shows it"
+                              : ", is not there on the host, or not for the caller")});
 }
 
 }  // namespace mayfly::plan

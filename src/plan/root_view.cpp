@@ -95,7 +95,8 @@ Result<void> add_directory_root(const std::string& dir, const host::HostFacts& f
   const std::string& real = host::real_path(facts.sources, dir);
   if (host::has_mounts_below(facts.mounts, real)) {
     return usage_error("use " + shown(dir) + " as root: other file systems are mounted below it",
-                       "unmount them, or copy the tree");
+                       real == "/" ? "--root host shows what programs need of the host's own root"
+                                   : "unmount them, or copy the tree");
   }
   root.dir("etc");
   for (const Node& node : view.etc_files) {

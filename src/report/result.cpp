@@ -228,6 +228,10 @@ Result<ResultFile> ResultFile::open(const std::string& path, const std::string& 
   file.path_ = path;
   const std::size_t slash = path.rfind('/');
   file.name_ = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (file.name_.size() > NAME_MAX) {
+    return usage_error("write the result to " + shown(path) + ": its name is longer than 255 bytes",
+                       "choose a shorter one");
+  }
   struct stat info {};
   // What a link leads to counts, too: /dev/stdout is one.
   const bool exists = ::stat(path.c_str(), &info) == 0;

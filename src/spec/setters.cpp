@@ -137,6 +137,12 @@ Done set_result(Draft& draft, Text value) {
     return usage_error("write the result to -: standard output is the command's",
                        "--status-fd N writes it to a descriptor; a file of that name is ./-");
   }
+  // Of the path in its normal form this is no longer to be seen.
+  const Text last = value.substr(value.rfind('/') + 1);
+  if (!value.empty() && (last.empty() || last == "." || last == "..")) {
+    return usage_error("write the result to " + shown(value) + ": that is the name of a directory",
+                       "name a file in it, or leave out what is behind the file's name");
+  }
   return set(draft.spec.result_file, absolute_path(draft.working_dir, value));
 }
 

@@ -48,15 +48,17 @@ Result<void> keep_from_task(int fd, const spec::Spec& spec, const char* what, co
 }
 
 // The result takes the place of a file whose content goes with it.
-Result<void> keep_from_result(const std::string& file) {
+Result<void> keep_from_result(const spec::Spec& spec) {
+  const std::string& file = spec.result_file;
   struct stat result {};
   if (file.empty() || ::stat(file.c_str(), &result) != 0) return {};
-  for (const int output : {1, 2}) {
+  for (const int output : {1, 2, spec.status_fd}) {
     struct stat info {};
-    if (::fstat(output, &info) != 0 || !is_same(info, result)) continue;
-    return usage_error("write the result to " + shown(file) + ": descriptor " +
-                           std::to_string(output) + ", the command's, is this file, too",
-                       "name another file");
+    if (output < 0 || ::fstat(output, &info) != 0 || !is_same(info, result)) continue;
+    return usage_error(
+        "write the result to " + shown(file) + ": descriptor " + std::to_string(output) +
+            (output > 2 ? " (--status-fd)" : ", the command's,") + " is this file, too",
+        "name another file");
   }
   return {};
 }
@@ -64,7 +66,7 @@ Result<void> keep_from_result(const std::string& file) {
 }  // namespace
 
 Result<void> keep_from_task(const spec::Spec& spec) {
-  TRY(about({.key = "result"}, keep_from_result(spec.result_file)));
+  TRY(about({.key = "result"}, keep_from_result(spec)));
   TRY(keep_from_task(spec.status_fd, spec, "write the status to descriptor ",
                      "give it a file or pipe of its own, as in: --status-fd 3 3>status.jsonl"));
   return keep_from_task(spec.control_fd, spec, "read commands from descriptor ",

@@ -17,7 +17,7 @@ namespace mayfly::supervise {
 
 // Refused: a status or control descriptor that is the same pipe, socket or file as one of the
 // task's 0-2, which could write events or commands of its own there, where both are open; and a
-// result in the place of the file that its output goes to, which would be lost.
+// result in the place of the file that its output or the status goes to, which would be lost.
 [[nodiscard]] Result<void> keep_from_task(const spec::Spec& spec);
 
 }  // namespace mayfly::supervise

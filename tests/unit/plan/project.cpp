@@ -47,6 +47,7 @@ TEST_CASE("the enclosing work tree, else the working directory") {
 TEST_CASE("a git directory that lies elsewhere is told unless it is shown") {
   host::HostFacts facts = at("/home/alice/p/src", "/home/alice/p");
   facts.git_dir = "/home/alice/main/.git";
+  facts.has_git_dir = true;
   const auto notes = [&](MountStep step) {
     Plan plan;
     plan.mounts = {{.kind = MountKind::Layer}, std::move(step)};
@@ -58,7 +59,15 @@ TEST_CASE("a git directory that lies elsewhere is told unless it is shown") {
   CHECK(notes(tree)[0].how ==
         "the project's git directory, /home/alice/main/.git, is not shown: --cow "
         "/home/alice/main/.git shows it");
+  CHECK(notes(tree)[0].enforcement == Enforcement::NotEnforced);
   CHECK(notes({.kind = MountKind::Tmpfs, .target = "home"}).size() == 1);
+  facts.git_dir = "/home/alice/a:b/.git";
+  CHECK(notes(tree)[0].how.find(": --cow '/home/alice/a\\:b/.git' shows it") != std::string::npos);
+  facts.has_git_dir = false;
+  CHECK(notes(tree)[0].how ==
+        "the project's git directory, /home/alice/a:b/.git, is not there on the host, or not for "
+        "the caller");
+  facts.git_dir = "/home/alice/main/.git";
   CHECK(notes({.kind = MountKind::Bind, .target = "home/alice/main"}).empty());
   facts.git_dir = "/home/alice/p/.git/modules/x";
   CHECK(notes(tree).empty());
