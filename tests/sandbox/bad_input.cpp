@@ -193,7 +193,8 @@ TEST_CASE("a terminal or a FIFO in the place of a file is refused at once, whate
     const std::string before = option == "--file" ? "/x=@" : "";
     for (const std::string& path : {host / "terminal", host / "fifo"}) {
       const std::string what = path == host / "fifo" ? "FIFO" : "terminal";
-      check_refused({{option, before + path}, ("it is a " + what + ", which may never").c_str()});
+      const std::string words = "it is a " + what + ", which may never end (" + option;
+      check_refused({{option, before + path}, words.c_str()});
       check_refused({{option, before + path}, "hint: name a file, or use a process"});
     }
   }

@@ -87,6 +87,15 @@ TEST_CASE("a status descriptor that is closed or full is a failure, whatever its
   CHECK(contains(full.err, "ENOSPC"));
 }
 
+TEST_CASE("a status descriptor that is the file of the result is refused") {
+  const TempDir host;
+  const std::string file = host / "result";
+  const Finished same =
+      after("exec 3>" + file, {"--status-fd", "3", "--result", file}, {"/bin/true"});
+  CHECK(same.code == 125);
+  CHECK(contains(same.err, ": descriptor 3 (--status-fd) is this file, too"));
+}
+
 TEST_CASE("a result is no way to replace what /dev and /proc name") {
   const TempDir host;
   // A name that no machine has: some keep a channel of theirs in /dev.

@@ -174,6 +174,9 @@ TEST_CASE("gather finds the working directory and its work tree") {
       return gathered().git_dir;
     };
     CHECK(led_to("gitdir: elsewhere\n") == tree + "/elsewhere");
+    CHECK_FALSE(gathered().has_git_dir);
+    std::filesystem::create_directory(tree + "/elsewhere");
+    CHECK(gathered().has_git_dir);
     CHECK(led_to("gitdir: ../.git/modules/x\n") == base.path + "/.git/modules/x");
     CHECK(led_to("gitdir: /main/.git/worktrees/x\n") == "/main/.git");
     CHECK(led_to("something else\n") == "");

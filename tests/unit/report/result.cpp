@@ -185,13 +185,15 @@ TEST_CASE("result file: what cannot be written is said before the start") {
   const TempDir dir;
   const auto checked = [](const std::string& path) {
     const Result<report::ResultFile> result = report::ResultFile::open(path);
-    return result ? "fine" : describe(result.error());
+    return result ? std::string("fine") : describe(result.error());
   };
   CHECK(checked(dir / "new") == "fine");
   CHECK(checked(dir.path()) == "cannot write the result to " + dir.path() + ": it is a directory");
   CHECK(checked(dir / "none/x") == "cannot write the result to " + (dir / "none/x") + ": open(" +
                                        (dir / "none") + "): No such file or directory (ENOENT)");
   CHECK(checked("relative") == "fine");
+  CHECK(checked(dir / std::string(255, 'x')) == "fine");
+  CHECK(checked(dir / std::string(256, 'x')).ends_with("its name is longer than 255 bytes"));
   const std::string not_regular = ": it is no regular file";
   CHECK(checked("/dev/null") == "cannot write the result to /dev/null" + not_regular);
   CHECK(checked("/dev/stdin") == "cannot write the result to /dev/stdin" + not_regular);
