@@ -179,6 +179,23 @@ TEST_CASE("a seccomp profile that is wrong or missing is told as one, with its w
   CHECK(contains(finished.err, "cannot open " + host.path() + "/none.json (seccomp at " + policy));
 }
 
+TEST_CASE("a result that names a directory is refused, whatever is there, and a long name once") {
+  const TempDir host;
+  for (const std::string& path : {host / "missing", host.file("file", "kept"), host.dir("dir")}) {
+    for (const char* end : {"/", "/.", "/.."})
+      check_refused({{"--result", path + end}, "that is the name of a directory"});
+  }
+  CHECK_FALSE(exists(host / "missing"));
+  CHECK(read_file(host / "file") == "kept");
+  const Finished named =
+      Command({mayfly_path(), "run", "--result", host / std::string(256, 'x'), "true"}).run();
+  CHECK(named.code == 125);
+  CHECK(contains(named.err, "its name is longer than 255 bytes\nhint: choose a shorter one\n"));
+  CHECK(named.err.find("mayfly: ") == named.err.rfind("mayfly: "));
+  check_refused({{"--root", "/"}, "hint: --root host"});
+  check_refused({{"--project", "rw:/"}, "as the project: it is the root of the host"});
+}
+
 TEST_CASE("a terminal or a FIFO in the place of a file is refused at once, whatever leads to it") {
   const TempDir host;
   const Fd screen(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));

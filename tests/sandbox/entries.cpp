@@ -99,6 +99,24 @@ TEST_CASE("a directory is made as asked for or refused, on what is there already
   check_refused({{"--file", "/f:1755=x"}, {"01755", "sticky"}});
 }
 
+TEST_CASE("what a read-only tree has is not changed, which explain says, too") {
+  const TempDir host;
+  const std::string dir = host.dir("dir"), file = host.file("file", "text");
+  for (const Words& entry : {Words{"--dir", dir + ":700"}, Words{"--file", file + "=other"}}) {
+    Words words = {mayfly_path(), "explain", "run", "--ro", host.path()};
+    words.insert(words.end(), entry.begin(), entry.end());
+    words.emplace_back("true");
+    const Finished told = Command(words).run();
+    words.erase(words.begin() + 1);
+    const Finished ran = Command(words).run();
+    CHECK(ran.code == 125);
+    CHECK(contains(ran.err, "it is there already, and nothing can be changed in " + host.path()));
+    CHECK_FALSE(contains(ran.err, " on the host first"));
+    CHECK(told.err == ran.err);
+  }
+  CHECK(sh("true", {"--ro", host.path(), "--dir", dir}).code == 0);
+}
+
 TEST_CASE("what is in the way is told by name") {
   const TempDir host;
   host.dir("tree");

@@ -339,19 +339,16 @@ TEST_CASE("explain refuses what run refuses, in the same words") {
   both({"--ro", live.path(), "--rw", "/usr/share:" + missing, "--unsafe-sockets", "true"});
   both({"--ro", live.path(), "--cow", "/usr/share:" + missing, "true"});
   both({"--ro", live.path(), "--file", missing + "=text", "true"});
-  both({"--ro", live.path(), "--dir", live.dir("made") + ":700", "true"});
-  both({"--ro", live.path(), "--file", live.file("text", "") + "=other", "true"});
   const std::string link = live / "link";
   std::filesystem::create_directory_symlink(live.dir("real"), link);
   for (const char* tree : {"--ro", "--rw", "--cow"}) {
     both({"--cow", live.path(), tree, link, "true"});
     both({"--cow", live.path(), tree, "/usr/share/man:" + link, "true"});
   }
-  const std::string socket_path = live / "socket";
-  REQUIRE(::mknod(socket_path.c_str(), S_IFSOCK | 0600, 0) == 0);
   both({"--tmpfs", "/proc", "true"});
   both({"--stdin", live.path(), "true"});
-  both({"--stdin", socket_path, "true"});
+  REQUIRE(::mknod((live / "socket").c_str(), S_IFSOCK | 0600, 0) == 0);
+  both({"--stdin", live / "socket", "true"});
   both({"--ro", live.path() + ":/l", "--symlink", "/l=x", "true"});
   both({"--dir", "/d:4755", "true"});
   both({"--status-fd", "9", "true"});
@@ -359,14 +356,6 @@ TEST_CASE("explain refuses what run refuses, in the same words") {
   both({"--control-fd", "2", "true"});
   both({"--result", "/no/such/directory/result", "true"});
   both({"--result", "/", "true"});
-  for (const char* end : {"/", "/.", "/.."}) {
-    both({"--result", missing + end, "true"});
-    both({"--result", live.file("result", "") + end, "true"});
-  }
-  both({"--result", live / std::string(256, 'a'), "true"});
-  both({"--seccomp", missing, "true"});
-  both({"--root", "/", "true"});
-  both({"--project", "rw:/", "true"});
   if (kernel_is_older_than(6, 6)) both({"--layer", "memory", "true"});
   both({});
 }
