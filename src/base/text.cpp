@@ -1,7 +1,6 @@
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <utility>
@@ -9,13 +8,24 @@
 namespace mayfly {
 namespace {
 
-// A sequence of UTF-8 that a terminal may obey: those of ASCII, and U+0080 to U+009F, among which
-// is another beginning of escape sequences.
-bool is_control(std::string_view sequence) {
+// The character of a well-formed sequence.
+char32_t decoded(std::string_view sequence) {
   const auto lead = static_cast<unsigned char>(sequence[0]);
-  return lead < 0x20 || lead == 0x7F ||
-         (lead == 0xC2 && static_cast<unsigned char>(sequence[1]) < 0xA0);
+  char32_t character = sequence.size() == 1 ? lead : lead & (0xFFu >> (sequence.size() + 1));
+  for (const char c : sequence.substr(1))
+    character = character << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  return character;
 }
+
+// What a terminal may obey: the controls of ASCII, U+0080 to U+009F, among which is another
+// beginning of escape sequences, and those that turn the direction of what follows, so that it
+// reads as something else.
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x61C || c == 0x200E || c == 0x200F ||
+         (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+constexpr std::string_view kHex = "0123456789abcdef";
 
 }  // namespace
 
@@ -35,13 +45,12 @@ std::size_t utf8_sequence(std::string_view bytes) {
 }
 
 std::string printable(std::string_view text, std::size_t most) {
-  static constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
   std::string result;
   std::size_t at = 0;
   while (at < text.size() && at < most) {
     const std::string_view sequence = text.substr(at, utf8_sequence(text.substr(at)));
     const std::size_t length = std::max<std::size_t>(sequence.size(), 1);
-    if (!sequence.empty() && !is_control(sequence)) {
+    if (!sequence.empty() && !is_control(decoded(sequence))) {
       result += sequence;
     } else {
       for (const char c : text.substr(at, length)) {
@@ -52,6 +61,23 @@ std::string printable(std::string_view text, std::size_t most) {
     at += length;
   }
   return at < text.size() ? result + "…" : result;
+}
+
+std::string with_controls_escaped(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(utf8_sequence(text), 1);
+    const char32_t c = length > 1 ? decoded(text.substr(0, length)) : 0;
+    if (length > 1 && is_control(c)) {
+      result += "\\u";
+      for (const unsigned shift : {12u, 8u, 4u, 0u})
+        result += kHex[c >> shift & 15];
+    } else {
+      result += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return result;
 }
 
 std::string shown(std::string_view name) {

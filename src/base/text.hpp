@@ -11,9 +11,13 @@
 
 namespace mayfly {
 
-// A text as a terminal may be given it: control characters, newlines and invalid UTF-8 become \xNN.
-// At most so many bytes of it are shown.
+// A text as a terminal may be given it: control characters, newlines, what turns the direction of
+// writing and invalid UTF-8 become \xNN. At most so many bytes of it are shown.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t most = std::string::npos);
+
+// A document whose texts have escapes, JSON or TOML, with one in the place of each control
+// character outside ASCII. It is read as the same.
+[[nodiscard]] std::string with_controls_escaped(std::string_view text);
 
 // A name as a message may show it: printable, and in single quotes if there is a blank or a quote
 // in it. At most 200 bytes are shown.

@@ -69,8 +69,8 @@ Result<std::string> list_text(const Request& request) {
   JsonWriter json;
   json.begin_object().member("v", 1).key("policies").begin_array();
   for (const policy::Found& found : all) {
-    text += found.name + std::string(width + 2 - found.name.size(), ' ') + found.file;
-    if (!found.shadows.empty()) text += ", before " + found.shadows;
+    text += found.name + std::string(width + 2 - found.name.size(), ' ') + printable(found.file);
+    if (!found.shadows.empty()) text += ", before " + printable(found.shadows);
     const std::string fault = fault_of(request, found);
     if (!fault.empty()) text += " (BROKEN: " + fault + ")";
     text += "\n";

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/json_writer.hpp"
+#include "base/text.hpp"
 #include "spec/lists.hpp"
 #include "spec/setting_table.hpp"
 
@@ -121,7 +122,7 @@ class Collector {
 std::string quoted(std::string_view text) {
   JsonWriter json;
   json.value(text);
-  return json.take();
+  return with_controls_escaped(json.take());
 }
 
 // A file's name may hold the end of a line, and so of a comment.

@@ -120,8 +120,9 @@ class Loader {
     }
     const std::string_view meant = nearest(name, names);
     return usage_error("use the policy " + shown(name) + ": there is none of this name",
-                       meant.empty() ? list + "; a file is written with a '/', as in ./" + name
-                                     : "did you mean " + std::string(meant) + "?");
+                       meant.empty()
+                           ? list + "; a file is written with a '/', as in ./" + printable(name)
+                           : "did you mean " + std::string(meant) + "?");
   }
 
   Result<std::optional<Wanted>> read_file(const std::string& path, std::size_t next_directory) {

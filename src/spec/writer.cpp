@@ -108,7 +108,7 @@ Result<std::string> write_json(const Spec& spec) {
     if (!value) continue;
     out += (out.size() == 1 ? "\n  \"" : ",\n  \"") + std::string(key) + "\": " + *value;
   }
-  return out + "\n}\n";
+  return with_controls_escaped(out) + "\n}\n";
 }
 
 }  // namespace mayfly::spec

@@ -12,8 +12,16 @@ TEST_CASE("shown: hostile bytes never reach a terminal as they are") {
   CHECK(shown("grün") == "grün");
   CHECK(shown("\xc2\x9b"
               "2J\x7f") == "\\xc2\\x9b2J\\x7f");  // U+009B begins what ESC [ begins
+  CHECK(shown("a\u202eb\u2069\u200f") == "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa9\\xe2\\x80\\x8f");
+  CHECK(shown("\u200d\u2030\u206a€😀") == "\u200d\u2030\u206a€😀");
   CHECK(shown("") == "''");
   CHECK(shown(std::string(500, 'x')).size() < 210);
+}
+
+TEST_CASE("with_controls_escaped: what a terminal may obey is told by its number") {
+  CHECK(with_controls_escaped("{\n \"ä€😀\": \"\u009b2J\u202e\"}") ==
+        "{\n \"ä€😀\": \"\\u009b2J\\u202e\"}");
+  CHECK(with_controls_escaped("\xff") == "\xff");
 }
 
 TEST_CASE("printable: no more than what was asked for and no part of a character") {
