@@ -41,11 +41,14 @@ JsonWriter start_event(const char* name) {
 
 Result<void> Reporter::take(Reports reports) {
   if (!reports.result_file.empty())
-    result_file_ = TRY(ResultFile::open(reports.result_file, reports.working_dir));
+    result_file_ =
+        TRY(about({.key = "result"}, ResultFile::open(reports.result_file, reports.working_dir)));
   if (reports.status_fd != -1) {
-    TRY(supervise::take_descriptor(
-        reports.status_fd, Direction::Write,
-        "write the status to descriptor " + std::to_string(reports.status_fd), kStatusHint));
+    TRY(about(
+        {.key = "status-fd"},
+        supervise::take_descriptor(
+            reports.status_fd, Direction::Write,
+            "write the status to descriptor " + std::to_string(reports.status_fd), kStatusHint)));
   }
   reports_ = std::move(reports);
   return {};

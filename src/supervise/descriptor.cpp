@@ -67,11 +67,15 @@ Result<void> keep_from_result(const spec::Spec& spec) {
 
 Result<void> keep_from_task(const spec::Spec& spec) {
   TRY(about({.key = "result"}, keep_from_result(spec)));
-  TRY(keep_from_task(spec.status_fd, spec, "write the status to descriptor ",
-                     "give it a file or pipe of its own, as in: --status-fd 3 3>status.jsonl"));
-  return keep_from_task(spec.control_fd, spec, "read commands from descriptor ",
-                        "give it a pipe of its own, as in: --control-fd 4 4<FIFO; or the command "
-                        "another stdin, as by --stdin null");
+  TRY(about(
+      {.key = "status-fd"},
+      keep_from_task(spec.status_fd, spec, "write the status to descriptor ",
+                     "give it a file or pipe of its own, as in: --status-fd 3 3>status.jsonl")));
+  return about(
+      {.key = "control-fd"},
+      keep_from_task(spec.control_fd, spec, "read commands from descriptor ",
+                     "give it a pipe of its own, as in: --control-fd 4 4<FIFO; or the command "
+                     "another stdin, as by --stdin null"));
 }
 
 Result<void> take_descriptor(int fd, Direction direction, const std::string& what,

@@ -86,7 +86,8 @@ Result<void> Run::prepare(const std::vector<std::string>& caller_env) {
   if (spec_.unsafe.unsafe_tty) lent_terminal_.emplace();
   if (spec_.max_output) stdio_.relay.limit_output(*spec_.max_output);
   if (spec_.control_fd >= 0) {
-    control_ = TRY(open_control(spec_.control_fd, spec_.control_fd == spec_.status_fd));
+    control_ = TRY(about({.key = "control-fd"},
+                         open_control(spec_.control_fd, spec_.control_fd == spec_.status_fd)));
   }
   TRY(keep_from_task(spec_));
   directory_ = TRY(RuntimeDir::open(facts_.runtime_dir));
