@@ -81,11 +81,17 @@ Result<std::uint64_t> parse_cpus(std::string_view text) {
   if (decimals.size() > 3) return malformed(text, kWhat, "it has more than three decimals", kHint);
   digits += decimals;
   digits.append(3 - decimals.size(), '0');
+  if (point == 0 && digits.find_first_not_of("0123456789") == std::string::npos) {
+    return malformed(text, kWhat, "a digit is missing before the point: write 0" + shown(text),
+                     kHint);
+  }
   const bool is_number = !text.empty() && text[0] != '.' &&
                          digits.find_first_not_of("0123456789") == std::string::npos;
   if (!is_number) return malformed(text, kWhat, "it is not a number", kHint);
-  const auto thousandths = parse_count(digits, UINT32_MAX);
-  if (!thousandths) return malformed(text, kWhat, "it is too large", kHint);
+  const auto thousandths = parse_count(digits, kMostCpuThousandths);
+  if (!thousandths) {
+    return malformed(text, kWhat, "it is more than " + format_cpus(kMostCpuThousandths), kHint);
+  }
   return *thousandths;
 }
 

@@ -90,7 +90,7 @@ inline constexpr Setting kLimitSettings[] = {
          "layer in memory user extended attributes take from it, not from the size: one for each "
          "KiB; so in all it can take the size and N KiB of memory.",
      .form = Form::Number,
-     .apply = set_count<&Limits::layer_inodes, kLeastLayerInodes, INT64_MAX>,
+     .apply = set_count<&Limits::layer_inodes, kLeastLayerInodes, kMostLayerInodes>,
      .text = count_text<&Limits::layer_inodes>},
     {.name = "layer",
      .argument = "auto|memory|disk",

@@ -17,7 +17,6 @@ namespace {
 constexpr std::uint64_t kLeastLayerBytes = 64u << 10;
 constexpr std::uint64_t kLeastMemory = 4u << 20;    // less does not build a sandbox
 constexpr std::uint64_t kLeastCpuThousandths = 10;  // a quota of 1 ms, the kernel's least
-constexpr std::uint64_t kMostCpuThousandths = 1'000'000'000;
 
 // Not here: what gives rights instead of taking them (nice, rtprio) or has no effect (rss, locks).
 constexpr std::array kResources = {
@@ -161,15 +160,20 @@ Result<void> check_limits(const Spec& spec) {
     return refused("a layer size", layer_bytes(spec), "the least is 64K",
                    "without a unit it is bytes: write 64M for 64 MiB; the default is 512M");
   }
-  if (limits.layer_inodes < kLeastLayerInodes) {
+  if (limits.layer_inodes < kLeastLayerInodes || limits.layer_inodes > kMostLayerInodes) {
     return refused("a limit of inodes", limits.layer_inodes,
-                   "the least is " + std::to_string(kLeastLayerInodes),
+                   limits.layer_inodes < kLeastLayerInodes
+                       ? "the least is " + std::to_string(kLeastLayerInodes)
+                       : "the most is " + std::to_string(kMostLayerInodes),
                    "each file, directory and link takes one; the default is 100000");
   }
   if (limits.cpu_thousandths && (*limits.cpu_thousandths < kLeastCpuThousandths ||
                                  *limits.cpu_thousandths > kMostCpuThousandths)) {
-    return usage_error("limit the processors to " + format_cpus(*limits.cpu_thousandths),
-                       "the least is 0.01: write --cpus 1 for one, --cpus 0.5 for half of one");
+    return usage_error("limit the processors to " + format_cpus(*limits.cpu_thousandths) +
+                           (*limits.cpu_thousandths < kLeastCpuThousandths
+                                ? ": the least is 0.01"
+                                : ": the most is " + format_cpus(kMostCpuThousandths)),
+                       "write --cpus 1 for one, --cpus 0.5 for half of one");
   }
   for (const ResourceLimit& limit : limits.resources)
     TRY(check_resource(limit));

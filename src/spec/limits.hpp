@@ -64,6 +64,9 @@ struct Limits {
 inline constexpr std::uint64_t kLeastPids = 2;        // init and the command
 inline constexpr std::uint64_t kMostPids = 4u << 20;  // PID_MAX_LIMIT
 inline constexpr std::uint64_t kLeastLayerInodes = 64;
+// Nobody has more; to tmpfs, which takes each for a KiB of a 64-bit size, 2^54 are too many.
+inline constexpr std::uint64_t kMostLayerInodes = 1'000'000'000'000'000;
+inline constexpr std::uint64_t kMostCpuThousandths = 1'000'000'000;
 inline constexpr std::uint64_t kStockPids = 512;
 inline constexpr std::uint64_t kStockLayerBytes = 512ull << 20;
 

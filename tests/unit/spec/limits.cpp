@@ -21,6 +21,12 @@ TEST_CASE("limits: processors as people write them") {
   }
 }
 
+TEST_CASE("limits: what is not quite a number of processors is told how it is written") {
+  CHECK(parse_cpus(".5").error().action.ends_with("before the point: write 0.5"));
+  CHECK(parse_cpus("1000000"));
+  CHECK(parse_cpus("1000000.001").error().action.ends_with("it is more than 1000000"));
+}
+
 TEST_CASE("limits: rates of a disk, with and without a path") {
   CHECK(*parse_io("/data", "rbps=1M,wiops=5") ==
         IoLimit{.path = "/data", .read_bytes = 1u << 20, .write_ops = 5});

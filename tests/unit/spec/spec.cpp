@@ -143,6 +143,10 @@ TEST_CASE("validate refuses what cannot be, and says why") {
        [](Spec& s) { s.limits.pids = 4194305; }},
       {"use 0 as a layer size: the least is 64K", [](Spec& s) { s.limits.layer_bytes = 0; }},
       {"use 63 as a limit of inodes: the least is 64", [](Spec& s) { s.limits.layer_inodes = 63; }},
+      {"use 1000000000000001 as a limit of inodes: the most is 1000000000000000",
+       [](Spec& s) { s.limits.layer_inodes = 1'000'000'000'000'001; }},
+      {"limit the processors to 1000001: the most is 1000000",
+       [](Spec& s) { s.limits.cpu_thousandths = 1'000'001'000; }},
 
       {"use 2 as a status descriptor: 0, 1 and 2 belong to the command, which could forge what is "
        "read there",
