@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "spec/bare_word.hpp"
 #include "spec/document.hpp"
 #include "spec/json_problem.hpp"
 #include "spec/number.hpp"
@@ -117,7 +118,13 @@ class Builder {
   template <class Exception>
   bool parse_error(std::size_t offset, const std::string&, const Exception& what) {
     const JsonProblem problem = json_problem(what.what());
-    return refuse(places_.at(offset == 0 ? 0 : offset - 1), problem.what, problem.remedy);
+    const std::size_t at = offset == 0 ? 0 : offset - 1;
+    const BareWord word = bare_word(text_, at);
+    const bool is_of_word = problem.is_of_word && !word.text.empty() && is_value(text_, word);
+    if (!is_of_word) return refuse(places_.at(at), problem.what, problem.remedy);
+    const std::optional<WordProblem> own = word_problem(word.text);
+    return own ? refuse(places_.at(word.at), own->what, own->remedy)
+               : refuse(places_.at(word.at), problem.what, problem.remedy);
   }
 
  private:

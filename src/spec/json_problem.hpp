@@ -11,6 +11,7 @@ namespace mayfly::spec {
 struct JsonProblem {
   const char* what = nullptr;
   const char* remedy = nullptr;
+  bool is_of_word = false;  // that may be what is wrong with a number or a word without quotes
 };
 
 inline constexpr JsonProblem kNulInJson = {"a NUL byte has no place in JSON",

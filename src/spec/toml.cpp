@@ -2,8 +2,8 @@
 //
 // Version 3.3 of it asks of each character outside ASCII whether it is a blank, and says of most
 // that the question is never asked of them: undefined, for any document with an umlaut in the wrong
-// place. They are no blanks. And it asserts, or lets the compiler assume, that a table's name begins
-// like one before it looks: after that it tells the error itself, as of "[{".
+// place. They are no blanks. And it asserts, or lets the compiler assume, that a table's name
+// begins like one before it looks: after that it tells the error itself, as of "[{".
 #include <toml++/impl/forward_declarations.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
@@ -18,9 +18,11 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/text.hpp"
+#include "spec/bare_word.hpp"
 #include "spec/document.hpp"
 #include "spec/number.hpp"
 
@@ -60,8 +62,6 @@ constexpr const char* kText = "a text is in quotes; numbers, true and false are 
 // The first whose words are in what the library says.
 constexpr Words kWords[] = {
     {"TOML_MAX", "this is nested too deeply", kFlatter},
-    {"cannot redefine", nullptr,
-     "each key and each [table] is there once: leave one out, or join them"},
     {"unescaped control characters", "a control character in a text must be escaped",
      "write it as \\n, \\t or \\u0001"},
     {"unknown escape", nullptr, "write a backslash twice, or the text in single quotes"},
@@ -73,8 +73,7 @@ constexpr Words kWords[] = {
      "a table in braces is written on one line"},
     {"dangling comma", nullptr, "leave out the comma before the brace"},
     {"could not determine value type", "no value begins so", kText},
-    {"leading zeroes", nullptr, "a number has none; a mode is a text: \"022\""},
-    {"not representable", nullptr, "write a smaller number"},
+    {"leading zeroes", "a number has no leading zero", "leave it out; a mode is a text: \"022\""},
     {"integer:", nullptr, "a number with a unit is a text: \"5m\""},
     {"float", nullptr, "a number with a unit is a text: \"1.5h\""},
     {"key-value pair: encountered end-of-file", "a value must be here", kText},
@@ -82,6 +81,49 @@ constexpr Words kWords[] = {
     {"table header", nullptr, "a table begins with its name in brackets, as in [syscalls]"},
     {"boolean", nullptr, "write true or false, in small letters"},
 };
+
+// The byte at a place.
+std::size_t offset_of(std::string_view text, Position at) {
+  std::size_t offset = 0;
+  for (; at.line > 1 && offset < text.size(); --at.line)
+    offset = std::min(text.find('\n', offset), text.size() - 1) + 1;
+  for (; at.column > 1 && offset < text.size(); --at.column)
+    offset += std::max<std::size_t>(utf8_sequence(text.substr(offset)), 1);
+  return std::min(offset, text.size());
+}
+
+// The library is at the name of a table, at a dotted key, or behind the '=' of any other; and what
+// it repeats of a key in quotes is garbled.
+Error twice(const Document& document, std::string_view text, std::size_t offset,
+            std::string_view said) {
+  constexpr const char* kOnce =
+      "each key and each [table] is there once: leave one out, or join them";
+  if (said.find("table header") != said.npos) {
+    const std::string_view line = text.substr(offset, text.find('\n', offset) - offset);
+    const std::size_t end = line.find_first_not_of(']', std::min(line.find(']'), line.size()));
+    return document.error(position_of(text, offset),
+                          "the name in " + shown(line.substr(0, end)) + " is there already", kOnce);
+  }
+  std::size_t end = offset;
+  if (said.find("dotted") == said.npos) {
+    end = text.substr(0, offset).find_last_not_of("= \t");
+    end = end == text.npos ? 0 : end + 1;
+  } else {
+    end = std::min(text.find_first_of("= \t", offset), text.size());
+  }
+  BareWord key = bare_word(text, end);
+  const char quote = end > 0 && key.text.empty() ? text[end - 1] : '\0';
+  if (end > 1 && (quote == '"' || quote == '\'')) {
+    const std::size_t open = text.rfind(quote, end - 2);
+    // Where it has escapes it may hold quotes, too.
+    if (open != text.npos && text.substr(open, end - open).find('\\') == text.npos)
+      key = {.at = open, .text = text.substr(open + 1, end - open - 2)};
+  }
+  if (key.text.empty())
+    return document.error(position_of(text, offset), "this key is there already", kOnce);
+  return document.error(position_of(text, key.at),
+                        "the key " + shown(key.text) + " is there already", kOnce);
+}
 
 // What the library says, without the names of its own macros, and what to do about it.
 Error problem(const Document& document, std::string_view text, const toml::parse_error& error) {
@@ -98,6 +140,20 @@ Error problem(const Document& document, std::string_view text, const toml::parse
     return document.error(at, "no table begins so",
                           "a table begins with its name in brackets, as in [syscalls]; JSON is one "
                           "object in braces: { \"name\": … }");
+  }
+  const std::size_t offset = offset_of(text, at);
+  if (said.find("cannot redefine") != said.npos) return twice(document, text, offset, said);
+  const BareWord word = bare_word(text, offset);
+  if (said.find("not representable") != said.npos) {
+    return document.error(position_of(text, word.at), "this number is too large",
+                          "write a smaller one");
+  }
+  const bool is_number = said.find("integer:") != said.npos || said.find("float") != said.npos ||
+                         said.find("leading zeroes") != said.npos ||
+                         said.find("value type") != said.npos;
+  if (is_number && is_value(text, word)) {
+    if (const std::optional<WordProblem> own = word_problem(word.text))
+      return document.error(position_of(text, word.at), own->what, own->remedy);
   }
   for (const Words& words : kWords) {
     if (said.find(words.theirs) == said.npos) continue;

@@ -136,6 +136,39 @@ TEST_CASE("whatever is no document is told with a remedy, and in words of its ow
       {"[t]\na = x",
        "read f:2:5: no value begins so; a text is in quotes; numbers, true and false are not"},
       {"{\"a\" 1}", "read f:1:6: a ':' must be here; write \"name\": value"},
+      {"{\"a\": 05}",
+       "read f:1:7: a number has no leading zero; leave it out; a mode is a text: \"022\""},
+      {"{\"a\": [5s]}", "read f:1:8: a number with a unit is a text; write it in quotes: \"5s\""},
+      {"{\"a\": .5}", "read f:1:7: a digit is missing before the point; write 0.5"},
+      {"{\"a\": 1.}", "read f:1:7: a digit is missing after the point; write 1"},
+      {"{\"a\": +1}", "read f:1:7: a number has no plus sign; write 1"},
+      {"{\"a\": -NaN}", "read f:1:7: this is no number; write it like 64 or 0.5"},
+      {"{\"a\": 1e400}", "read f:1:7: this number is too large; write a smaller one"},
+      {"{\"a\": \"x\" 5s}",
+       "read f:1:11: a ',' or '}' must be here; put a comma between members, and a brace behind "
+       "the last one"},
+      {"{\"a\": 1_000}", "read f:1:7: this is no number; write it like 64 or 0.5"},
+      {"a = .5", "read f:1:5: a digit is missing before the point; write 0.5"},
+      {"a = [ 1. ]", "read f:1:7: a digit is missing after the point; write 1"},
+      {"a = -.5h",
+       "read f:1:5: a digit is missing before the point; write it in quotes: \"-0.5h\""},
+      {"a = 5m\n", "read f:1:5: a number with a unit is a text; write it in quotes: \"5m\""},
+      {"a = 022",
+       "read f:1:5: a number has no leading zero; leave it out; a mode is a text: \"022\""},
+      {"a = 99999999999999999999", "read f:1:5: this number is too large; write a smaller one"},
+      {"b = 1\nttttl = 1\nttttl = 2",
+       "read f:3:1: the key ttttl is there already; each key and each [table] is there once: leave "
+       "one out, or join them"},
+      {"a = { b = 1, b = 2 }",
+       "read f:1:14: the key b is there already; each key and each [table] is there once: leave "
+       "one out, or join them"},
+      {"'a' = 1\n'a' = 2",
+       "read f:2:1: the key a is there already; each key and each [table] is there once: leave one "
+       "out, or join them"},
+      {"[a]\n[a]  # x",
+       "read f:2:1: the name in [a] is there already; each key and each [table] is there once: "
+       "leave "
+       "one out, or join them"},
   };
   for (const auto& each : cases) {
     const Result<Document> document = parse_document("f", each.text);
