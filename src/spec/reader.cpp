@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "spec/choices.hpp"
+#include "spec/document_hint.hpp"
 #include "spec/setting_table.hpp"
 
 namespace mayfly::spec {
@@ -30,6 +31,26 @@ std::string whole_key(const Setting& setting, std::string_view pair = {}) {
     key += "." + std::string(setting.item_key());
   if (setting.form == Form::Pairs) key += "." + shown(pair);
   return key;
+}
+
+// What validate() says of a draft, which need not have a command yet.
+Result<void> check(const Draft& draft) {
+  if (!draft.spec.argv.empty()) return validate(draft.spec);
+  Spec with_command = draft.spec;
+  with_command.argv = {"true"};
+  return validate(with_command);
+}
+
+// What to do about a number, true or false where a text must be: quotes, if the setting takes them.
+std::string quotes_for(const Setting& setting, const Node& value, const std::string& argument) {
+  const std::string in_quotes = remedy(Node::Kind::Text, value);
+  if (value.text.empty()) return in_quotes;
+  Draft draft;
+  draft.working_dir = "/";
+  draft.read_file = [](const std::string&) { return Result<std::string>(std::string()); };
+  Result<void> good = setting.apply(draft, argument);
+  if (good) good = check(draft);
+  return good || good.error().hint.empty() ? in_quotes : in_document(good.error().hint);
 }
 
 class SettingsReader {
@@ -145,10 +166,12 @@ class SettingsReader {
   static std::string remedy_for(const Setting& setting, const Node& value, Node::Kind kind) {
     if (setting.form == Form::Text) {
       const Choices choices = choices_of(setting.argument);
-      if (choices.words.empty()) return remedy(kind, value);
+      if (choices.words.empty()) return quotes_for(setting, value, value.text);
       return choices.are_all ? "write it " + in_words(choices)
                              : "write one text, in quotes: " + std::string(setting.argument);
     }
+    if (kind == Node::Kind::Text && setting.form != Form::Number)
+      return quotes_for(setting, value, value.text);
     if (setting.form != Form::Number) return remedy(kind, value);
     const std::string_view argument = setting.argument;
     if (argument == "DURATION") return "write it as \"10m\", or as a number of seconds";
@@ -229,11 +252,11 @@ class SettingsReader {
             "choose a name without it");
       }
       if (member.value.kind != Node::Kind::Text && member.value.kind != Node::Kind::Integer) {
-        return document_.error(member.value.at,
-                               whole_key(setting, member.key) +
-                                   " must be a string or a whole number and is " +
-                                   kind_of(member.value),
-                               remedy(Node::Kind::Text, member.value));
+        return document_.error(
+            member.value.at,
+            whole_key(setting, member.key) + " must be a string or a whole number and is " +
+                kind_of(member.value),
+            quotes_for(setting, member.value, member.key + "=" + member.value.text));
       }
       assignments_.push_back({.setting = &setting,
                               .value = member.key + "=" + member.value.text,
@@ -250,15 +273,7 @@ class SettingsReader {
 Error placed(const Document& document, const Assignment& assignment, const Error& error) {
   const Setting& setting = *assignment.setting;
   const std::string key = whole_key(setting, pair_name(setting, assignment.value));
-  return document.error(assignment.at, key + ": " + describe(error), error.hint);
-}
-
-// What validate() says of a draft, which need not have a command yet.
-Result<void> check(const Draft& draft) {
-  if (!draft.spec.argv.empty()) return validate(draft.spec);
-  Spec with_command = draft.spec;
-  with_command.argv = {"true"};
-  return validate(with_command);
+  return document.error(assignment.at, key + ": " + describe(error), in_document(error.hint));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "spec/document_hint.hpp"
 #include "spec/setting_table.hpp"
 
 using namespace mayfly;
@@ -117,11 +118,12 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
       {"mounts = [ { mask = '/x' }, { rw = '/proc' } ]",
        "read f:1:36: mounts.rw: cannot show /proc inside: it belongs to a file system of the "
        "kernel "
-       "(proc); the sandbox has its own /proc; copy what the task is to read with --file"},
+       "(proc); the sandbox has its own /proc; copy what the task is to read with mounts.file"},
       {"mounts = [ { tmpfs = '/proc' } ]",
        "read f:1:22: mounts.tmpfs: cannot use /proc (--tmpfs) as a target: the sandbox needs its "
        "own "
-       "/proc, to forbid user namespaces inside; choose another one; --mask hides single entries "
+       "/proc, to forbid user namespaces inside; choose another one; mounts.mask hides single "
+       "entries "
        "of /proc"},
       {"root = '/proc'",
        "read f:1:8: root: cannot use /proc as a root directory: it belongs to a file system "
@@ -141,7 +143,28 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
        "/ on"},
       {"unsafe-ids = \"\\u001b[2J\"",
        "read f:1:14: unsafe-ids: cannot read \\x1b[2J: the only choice is host; write "
-       "--unsafe-ids=host"},
+       "unsafe-ids = \"host\""},
+      {"tty = 'x'",
+       "read f:1:7: tty: cannot read x as a choice of terminal; write tty = \"auto\", tty = "
+       "\"yes\" "
+       "or tty = \"no\""},
+      {"cpus = 0",
+       "read f:1:8: cpus: cannot limit the processors to 0: the least is 0.01; write cpus = 1 for "
+       "one, cpus = 0.5 for half of one"},
+      {"rlimits = { nofile = '2:1' }",
+       "read f:1:22: rlimits.nofile: cannot limit nofile: its soft limit is above its hard limit; "
+       "write rlimits = { nofile = \"SOFT:HARD\" }, or one number for both"},
+      {"rlimits = { nofile = 64.5 }",
+       "read f:1:22: rlimits.nofile must be a string or a whole number and is a number with a "
+       "fraction; a whole number from 0 to 9223372036854775807"},
+      {"{\"rlimits\": {\"nofile\": true}}",
+       "read f:1:24: rlimits.nofile must be a string or a whole number and is true; a whole number "
+       "from 0 to 9223372036854775807"},
+      {"umask = true",
+       "read f:1:9: umask must be a string and is true; octal permission bits, like 644 or 0700"},
+      {"layer-inodes = 9223372036854775807",
+       "read f:1:16: layer-inodes: cannot read 9223372036854775807 as a number: it is more than "
+       "1000000000000000; a whole number from 64 to 1000000000000000"},
       {"mounts = { ro = '/x' }",
        "read f:1:10: mounts must be an array and is a table; write it as a list: "
        "[ { … } ]"},
@@ -182,6 +205,27 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
     CAPTURE(text);
     CHECK(complaint(text) == each.message);
   }
+}
+
+TEST_CASE("in a hint an option is written as a document has it") {
+  const struct {
+    const char* hint;
+    const char* written;
+  } cases[] = {
+      {"raise --memory, or lower the layer, as by --layer-size 2M, so that",
+       "raise memory, or lower the layer, as by layer-size = \"2M\", so that"},
+      {"add --memory SIZE: --swap is what", "add memory = SIZE: swap is what"},
+      {"leave out --unsafe-tty, or --idle", "leave out unsafe-tty, or idle"},
+      {"--ttl 0 means no limit", "ttl = 0 means no limit"},
+      {"give --ttl a time that is not above that (without the option)",
+       "give ttl a time that is not above that (without the option)"},
+      {"--rlimit", "rlimits"},
+      {"--rlimit=nofile=3.", "rlimits = { nofile = \"3\" }."},
+      {"with --ro, --nothing -- and --name= ", "with mounts.ro, --nothing -- and name "},
+      {"open it: mayfly run --status-fd 3 3>FILE", "open it: mayfly run --status-fd 3 3>FILE"},
+  };
+  for (const auto& each : cases)
+    CHECK(in_document(each.hint) == each.written);
 }
 
 TEST_CASE("a time is a number with a fraction, too") {
