@@ -115,7 +115,7 @@ int run(const Request& request) {
                                              .result_file = spec.result_file,
                                              .policies = request.policies,
                                              .working_dir = request.working_dir});
-  if (!opened) return refuse_run(request, opened.error());
+  if (!opened) return refuse_run(request, spec::with_place(request, opened.error()));
   Explainer explainer(request, reporter);
   const Outcome outcome = explained(request, attempt(request, explainer));
   std::string text;
