@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support.hpp"
+#include "sys/event.hpp"
 
 using namespace mayfly;
 using namespace mayfly::test;
@@ -44,6 +45,12 @@ bool fill(Endpoint& endpoint) {
 }
 
 volatile sig_atomic_t alarms = 0;
+volatile sig_atomic_t alarm_pipe = -1;  // a byte for each
+
+void count_alarm(int) {
+  alarms = alarms + 1;
+  if (::write(alarm_pipe, "a", 1) != 1) ::_exit(3);
+}
 
 }  // namespace
 
@@ -65,13 +72,18 @@ TEST_CASE(
 
 TEST_CASE("endpoint: an alarm of the caller's is not lost in what interrupts, nor is one made") {
   const std::string answer = in_child([] {
-    ::signal(SIGALRM, [](int) { alarms = alarms + 1; });
+    const sys::Pipe heard = sys::pipe().value();
+    alarm_pipe = heard.write_end.get();
+    ::signal(SIGALRM, count_alarm);
     const Terminal terminal = patient_terminal();
     Endpoint endpoint = Endpoint::borrow_as_it_is(terminal.slave.get());
-    Child caller([parent = ::getpid()] {
+    // The next one when the last was heard: two that wait are one.
+    Child caller([&heard, parent = ::getpid()] {
+      char byte = '\0';
       for (int i = 0; i < 5; ++i) {
         sleep_ms(31);
         ::kill(parent, SIGALRM);
+        if (::read(heard.read_end.get(), &byte, 1) != 1) return 1;
       }
       return 0;
     });
