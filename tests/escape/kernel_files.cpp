@@ -60,7 +60,8 @@ TEST_CASE("files of /proc and /sys that change the host cannot be written") {
                        "/proc/1/oom_score_adj",
                        "/sys/kernel/uevent_helper",
                        "/sys/power/state"};
-  CHECK(opened(paths, ": 2>/dev/null >>\"$p\"") == "");
+  // Not by the word `:`, at whose first failure a shell ends.
+  CHECK(opened(paths, "true >>\"$p\"") == "");
 }
 
 TEST_CASE(
