@@ -141,6 +141,20 @@ TEST_CASE("registry: a limit of file sizes is told with its remedy") {
         }) == "EFBIG | raise the limit of file sizes, as with ulimit -f unlimited");
 }
 
+TEST_CASE("registry: a claim that has no descriptor left for its folder leaves none behind") {
+  const TempDir top;
+  CHECK(in_child([&]() -> std::string {
+          const Result<RuntimeDir> directory = RuntimeDir::open(top / "mayfly");
+          if (!directory) return describe(directory.error());
+          const rlimit none = {static_cast<rlim_t>(directory->fd().get()) + 1, 4096};
+          ::setrlimit(RLIMIT_NOFILE, &none);
+          const std::string answer = claim(*directory, "build");
+          if (answer.find("(EMFILE)") == std::string::npos) return answer;
+          const std::string folder = top / "mayfly/build";
+          return ::access(folder.c_str(), F_OK) == 0 ? "left behind" : "fine";
+        }) == "fine");
+}
+
 TEST_CASE("registry: of many that claim one id at once, exactly one gets it") {
   const TempDir top;
   const RuntimeDir directory = RuntimeDir::open(top / "mayfly").value();
