@@ -39,11 +39,15 @@ bool is_system(std::string_view dir) {
   return std::any_of(kSystemTrees.begin(), kSystemTrees.end(), within);
 }
 
-// As --cow takes it from a shell, which takes a backslash away that is not in quotes.
+// As a shell gives it to --cow.
 std::string as_argument(const std::string& dir) {
   const std::string text =
-      spec::format_entry({.kind = spec::FsKind::Cow, .source = dir, .target = dir});
-  return text.find('\\') == text.npos ? shown(text) : "'" + printable(text) + "'";
+      printable(spec::format_entry({.kind = spec::FsKind::Cow, .source = dir, .target = dir}));
+  if (text.find_first_of(" '\"\\$`!&|;<>()*?[]{}~#") == text.npos) return text;
+  std::string word = "'";
+  for (const char c : text)
+    c == '\'' ? word += R"('\'')" : word += c;
+  return word + "'";
 }
 
 Result<Project> named_project(const spec::Spec& spec, const host::HostFacts& facts) {

@@ -1,5 +1,5 @@
 // fuzz_replay {NAME PATH...}...: gives the fuzzer of that name each file, and each in a directory,
-// once. Without libFuzzer: ctest replays the corpus so, and coverage is measured with it.
+// once. Without libFuzzer: ctest replays the corpus so.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

@@ -7,7 +7,7 @@ function(mayfly_suite name)
   cmake_parse_arguments(suite "" "TIMEOUT" "SOURCES" ${ARGN})
   add_executable(${name}_tests ${suite_SOURCES})
   target_link_libraries(${name}_tests PRIVATE mayfly_harness)
-  mayfly_precompile(${name}_tests <doctest/doctest.h> <filesystem> <fstream> <sstream>)
+  mayfly_precompile(${name}_tests suite <doctest/doctest.h> <filesystem> <fstream> <sstream>)
   add_dependencies(${name}_tests mayfly mayfly-hooked probe)
   foreach(as root user)
     doctest_discover_tests(

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "../supervise/support.hpp"
 #include "supervise/layer_meter.hpp"
@@ -90,6 +91,21 @@ bool is_over(supervise::LayerMeter& meter) {
     if (meter.look(now)) return true;
     if (meter.next_ns() - now > 100'000'000) return false;  // it rests
   }
+}
+
+// What the work says, in a process of that user, of a layer with a directory of so many files.
+using InLayer = std::function<std::string(const disk_layer::Made&, const std::string& path)>;
+std::string in_layer_of(unsigned user, int files, const InLayer& work) {
+  return in_child([&]() -> std::string {
+    mayfly::test::become(user);
+    const TempDir dir;
+    const disk_layer::Made made = make_in(dir);
+    const std::string path = made.path + "/d";
+    ::mkdir(path.c_str(), 0700);
+    make_files(path, files);
+    const std::string said = work(made, path);
+    return disk_layer::remove(made, 0) ? said : "not removed";
+  });
 }
 
 }  // namespace
@@ -334,22 +350,17 @@ TEST_CASE("layer meter: bytes, and depth without end") {
 TEST_CASE("layer meter: changes no mode of what it can read and search") {
   for (const unsigned user : mayfly::test::users()) {
     CAPTURE(user);
-    CHECK(in_child([&]() -> std::string {
-            mayfly::test::become(user);
-            const TempDir dir;
-            const disk_layer::Made made = make_in(dir);
-            const std::string path = made.path + "/d";
-            ::mkdir(path.c_str(), 0700);
-            make_files(path, 100);
-            for (const mode_t mode : {0755U, 0700U, 0555U, 0500U}) {
-              ::chmod(path.c_str(), mode);
-              const std::int64_t before = changed_ns(path);
-              supervise::LayerMeter meter(made.directory, {.bytes = 1 << 20, .inodes = 1000});
-              if (meter.measure().inodes != 101) return "not all was found";
-              if (changed_ns(path) != before) return "changed: " + std::to_string(mode);
-            }
-            return disk_layer::remove(made, 0) ? "fine" : "not removed";
-          }) == "fine");
+    CHECK(in_layer_of(
+              user, 100, [](const disk_layer::Made& made, const std::string& path) -> std::string {
+                for (const mode_t mode : {0755U, 0700U, 0555U, 0500U}) {
+                  ::chmod(path.c_str(), mode);
+                  const std::int64_t before = changed_ns(path);
+                  supervise::LayerMeter meter(made.directory, {.bytes = 1 << 20, .inodes = 1000});
+                  if (meter.measure().inodes != 101) return "not all was found";
+                  if (changed_ns(path) != before) return "changed: " + std::to_string(mode);
+                }
+                return "fine";
+              }) == "fine");
   }
 }
 
@@ -357,34 +368,29 @@ TEST_CASE(
     "layer meter: what is closed is as it was between two looks and a chmod meanwhile stays") {
   for (const unsigned user : mayfly::test::users()) {
     CAPTURE(user);
-    CHECK(in_child([&]() -> std::string {
-            mayfly::test::become(user);
-            const TempDir dir;
-            const disk_layer::Made made = make_in(dir);
-            const std::string path = made.path + "/d";
-            ::mkdir(path.c_str(), 0700);
-            make_files(path, 500);
-            supervise::LayerMeter meter(made.directory, {.bytes = 1 << 20, .inodes = 1000});
-            int looks = 0;
-            for (const mode_t mode : {0U, 0100U, 0200U, 0400U}) {
-              ::chmod(path.c_str(), mode);
-              for (bool rests = false; !rests; ++looks) {
-                constexpr std::int64_t kOneSlice = 10'000'000;
-                const std::int64_t then = sys::boottime_ns() - kOneSlice;
-                if (meter.look(then)) return "too much: " + meter.why_not_all();
-                if (mode_of(path) != mode) return "seen: " + std::to_string(mode_of(path));
-                rests = meter.next_ns() - then > 100'000'000;
-              }
-            }
-            if (looks < 20) return "too few looks: " + std::to_string(looks);
-            ::chmod(path.c_str(), 0);
-            for (int i = 0; i < 3; ++i)
-              if (meter.look(sys::boottime_ns() - 10'000'000)) return "too much";
-            ::chmod(path.c_str(), 0755);
-            if (meter.measure().inodes != 501) return "not all was found";
-            if (mode_of(path) != 0755) return "reverted";
-            return disk_layer::remove(made, 0) ? "fine" : "not removed";
-          }) == "fine");
+    CHECK(in_layer_of(
+              user, 500, [](const disk_layer::Made& made, const std::string& path) -> std::string {
+                supervise::LayerMeter meter(made.directory, {.bytes = 1 << 20, .inodes = 1000});
+                int looks = 0;
+                for (const mode_t mode : {0U, 0100U, 0200U, 0400U}) {
+                  ::chmod(path.c_str(), mode);
+                  for (bool rests = false; !rests; ++looks) {
+                    constexpr std::int64_t kOneSlice = 10'000'000;
+                    const std::int64_t then = sys::boottime_ns() - kOneSlice;
+                    if (meter.look(then)) return "too much: " + meter.why_not_all();
+                    if (mode_of(path) != mode) return "seen: " + std::to_string(mode_of(path));
+                    rests = meter.next_ns() - then > 100'000'000;
+                  }
+                }
+                if (looks < 20) return "too few looks: " + std::to_string(looks);
+                ::chmod(path.c_str(), 0);
+                for (int i = 0; i < 3; ++i)
+                  if (meter.look(sys::boottime_ns() - 10'000'000)) return "too much";
+                ::chmod(path.c_str(), 0755);
+                if (meter.measure().inodes != 501) return "not all was found";
+                if (mode_of(path) != 0755) return "reverted";
+                return "fine";
+              }) == "fine");
   }
 }
 

@@ -63,6 +63,10 @@ TEST_CASE("a git directory that lies elsewhere is told unless it is shown") {
   CHECK(notes({.kind = MountKind::Tmpfs, .target = "home"}).size() == 1);
   facts.git_dir = "/home/alice/a:b/.git";
   CHECK(notes(tree)[0].how.find(": --cow '/home/alice/a\\:b/.git' shows it") != std::string::npos);
+  facts.git_dir = "/home/alice/it's:$x/.git";
+  CHECK(notes(tree)[0].how.find(R"(: --cow '/home/alice/it'\''s\:$x/.git' shows it)") !=
+        std::string::npos);
+  facts.git_dir = "/home/alice/a:b/.git";
   facts.has_git_dir = false;
   CHECK(notes(tree)[0].how ==
         "the project's git directory, /home/alice/a:b/.git, is not there on the host, or not for "

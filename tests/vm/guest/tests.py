@@ -47,7 +47,7 @@ def main(user):
             print(json.dumps(report), file=file, flush=True)
 
         again = []
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 2) as pool:
+        with concurrent.futures.ThreadPoolExecutor(2 * os.cpu_count() + 2) as pool:
             running = [pool.submit(run_one, test, job) for test in mine.values()]
             for each in concurrent.futures.as_completed(running):
                 report = each.result()
