@@ -87,6 +87,17 @@ std::string shown(std::string_view name) {
   return quote ? "'" + text + "'" : text;
 }
 
+std::string shell_word(std::string_view text) {
+  const std::string plain = printable(text);
+  const bool is_plain =
+      !text.empty() && plain.find_first_of(" '\"\\$`!&|;<>()*?[]{}~#") == plain.npos;
+  if (is_plain) return plain;
+  std::string word = "'";
+  for (const char c : plain)
+    c == '\'' ? word += R"('\'')" : word += c;
+  return word + "'";
+}
+
 bool is_utf8(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t length = utf8_sequence(bytes);

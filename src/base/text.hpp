@@ -23,6 +23,9 @@ namespace mayfly {
 // in it. At most 200 bytes are shown.
 [[nodiscard]] std::string shown(std::string_view name);
 
+// A text as one word of a shell's command line, printable: in single quotes where it needs them.
+[[nodiscard]] std::string shell_word(std::string_view text);
+
 // The length of the well-formed UTF-8 sequence at the start of `bytes` (not empty), 0 if there is
 // none.
 [[nodiscard]] std::size_t utf8_sequence(std::string_view bytes);

@@ -46,10 +46,11 @@ std::string slip(const std::vector<std::string>& argv) {
   if (std::find(std::begin(kBuiltins), std::end(kBuiltins), word) != std::end(kBuiltins)) {
     return word + " is a builtin of the shell: sh -c '" + word + " ...' runs a line of shell";
   }
-  if (argv.size() == 1 && word.find(' ') != std::string::npos) {
+  constexpr std::size_t kMostShown = 200;
+  if (argv.size() == 1 && word.size() <= kMostShown && word.find(' ') != std::string::npos) {
     return "it is one word with blanks in it: write it without the quotes, or, for a line of "
            "shell, sh -c " +
-           shown(word);
+           shell_word(word);
   }
   return {};
 }

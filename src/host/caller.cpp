@@ -34,6 +34,41 @@ std::uint64_t effective_capabilities() {
   return data[0].effective | std::uint64_t{data[1].effective} << 32;
 }
 
+struct MapLine {
+  std::uint64_t inside, outside, count;
+};
+
+std::vector<MapLine> lines_of(std::string_view map) {
+  std::vector<MapLine> lines;
+  for (std::string_view line : split(map, '\n')) {
+    std::array<std::uint64_t, 3> number = {};
+    std::size_t count = 0;
+    for (std::string_view word : split(line, ' ')) {
+      if (word.empty() || count == number.size()) continue;
+      std::from_chars(word.data(), word.data() + word.size(), number[count++]);
+    }
+    if (count == 3) lines.push_back({number[0], number[1], number[2]});
+  }
+  return lines;
+}
+
+// Who we are in the user namespace around ours, if that can be told.
+std::uint64_t own_uid_outside(uid_t uid) {
+  std::string buffer;
+  const auto map = sys::read_whole_file(AT_FDCWD, "/proc/self/uid_map", buffer, kMostProcBytes);
+  return map ? id_outside(*map, uid) : uid;
+}
+
+// In a user namespace others may have the same id as we, and the name. Only where there is none of
+// ours yet is it worth to ask.
+std::string directory_in_tmp(uid_t uid) {
+  const std::string name = "/tmp/mayfly-";
+  struct stat info {};
+  std::string usual = name + std::to_string(uid);
+  if (::lstat(usual.c_str(), &info) == 0 && info.st_uid == uid) return usual;
+  return name + std::to_string(own_uid_outside(uid));
+}
+
 Result<bool> owns_all_ids(std::string& buffer) {
   constexpr std::uint64_t kNeeded = 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_SYS_ADMIN;
   if ((effective_capabilities() & kNeeded) != kNeeded) return false;
@@ -149,16 +184,17 @@ bool is_root_of(const HostFacts& facts, const char* directory) {
 }  // namespace
 
 bool map_covers(std::string_view map, std::uint32_t first, std::uint32_t last) {
-  for (std::string_view line : split(map, '\n')) {
-    std::array<std::uint64_t, 3> number = {};  // inside outside count
-    std::size_t count = 0;
-    for (std::string_view word : split(line, ' ')) {
-      if (word.empty() || count == number.size()) continue;
-      std::from_chars(word.data(), word.data() + word.size(), number[count++]);
-    }
-    if (count == 3 && number[0] <= first && number[0] + number[2] > last) return true;
+  const std::vector<MapLine> all = lines_of(map);
+  return std::any_of(all.begin(), all.end(), [&](const MapLine& line) {
+    return line.inside <= first && line.inside + line.count > last;
+  });
+}
+
+std::uint64_t id_outside(std::string_view map, std::uint32_t id) {
+  for (const MapLine& line : lines_of(map)) {
+    if (line.inside <= id && id - line.inside < line.count) return id - line.inside + line.outside;
   }
-  return false;
+  return id;
 }
 
 Result<void> read_ids(HostFacts& facts, std::string& buffer) {
@@ -166,6 +202,8 @@ Result<void> read_ids(HostFacts& facts, std::string& buffer) {
   facts.gid = ::getegid();
   facts.groups = TRY(supplementary_groups(facts.gid));
   facts.owns_all_ids = facts.uid == 0 && TRY(owns_all_ids(buffer));
+  facts.is_host_root =
+      facts.uid == 0 && (facts.owns_all_ids || own_uid_outside(facts.uid) == facts.uid);
   rlimit stack = {};
   if (::getrlimit(RLIMIT_STACK, &stack) == 0) facts.stack_bytes = stack.rlim_cur;
   return {};
@@ -196,7 +234,7 @@ std::string runtime_dir(const HostFacts& facts, const char* xdg_runtime_dir) {
   if (xdg_runtime_dir != nullptr && xdg_runtime_dir[0] == '/') {
     return normal_path(std::string(xdg_runtime_dir) + "/mayfly");
   }
-  return "/tmp/mayfly-" + std::to_string(facts.uid);
+  return directory_in_tmp(facts.uid);
 }
 
 std::string cache_dir(const HostFacts& facts, const char* xdg_cache_home) {

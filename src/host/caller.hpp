@@ -11,7 +11,11 @@ namespace mayfly::host {
 // True if one line of a uid_map or gid_map maps every id from `first` to `last`.
 [[nodiscard]] bool map_covers(std::string_view map, std::uint32_t first, std::uint32_t last);
 
-// uid, gid, groups, owns_all_ids and stack_bytes. `buffer` is for the files read on the way.
+// What a uid_map or gid_map makes of an id; the id itself if the map has no line for it.
+[[nodiscard]] std::uint64_t id_outside(std::string_view map, std::uint32_t id);
+
+// uid, gid, groups, owns_all_ids, is_host_root and stack_bytes. `buffer` is for the files read on
+// the way.
 [[nodiscard]] Result<void> read_ids(HostFacts& facts, std::string& buffer);
 
 // home, env_home, work_tree, git_dir and has_git_dir; needs working_dir, uid and passwd.

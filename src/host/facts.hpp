@@ -108,6 +108,7 @@ struct HostFacts {
   std::vector<gid_t> groups;  // supplementary, without gid
   bool owns_all_ids = false;  // uid 0 that may map a throwaway range: all ids are in its map, and
                               // it has CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN
+  bool is_host_root = false;  // uid 0 that is not known to be another user's outside
   std::vector<MountPoint> mounts;
   std::vector<TopEntry> top;  // /usr /bin /sbin /lib* /etc /opt, as far as they exist
   std::vector<PasswdEntry> passwd;

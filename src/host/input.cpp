@@ -81,8 +81,12 @@ Result<std::string> read_input(int fd, const std::string& name, std::size_t most
     const ssize_t got = ::read(fd, content.data() + had, kChunk);
     content.resize(had + static_cast<std::size_t>(got > 0 ? got : 0));
     if (got == 0) return content;
-    if (got < 0 && errno != EINTR && errno != EAGAIN) {
-      return sys::errno_error("read " + name, "read(" + name + ")");
+    if (got < 0 && errno != EINTR && !(errno == EAGAIN && may_wait)) {
+      Error error = sys::errno_error("read " + name, "read(" + name + ")");
+      if (error.sys_errno == EAGAIN) {
+        error.hint = "it gives what comes and has no end: write to a file first and name that";
+      }
+      return error;
     }
     if (content.size() > most) {
       errno = EFBIG;

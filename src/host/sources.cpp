@@ -79,7 +79,10 @@ Result<SourceFact> inspect_source(const std::string& path, const std::string& wo
     Error error =
         sys::errno_error("use " + shown(path) + " of the host", "open(" + shown(path) + ")");
     error.kind = ErrorKind::Usage;
-    error.hint = path_remedy(error.sys_errno);
+    const bool is_shells = path.find("/~") != path.npos || path.find('$') != path.npos;
+    error.hint = error.sys_errno == ENOENT && is_shells
+                     ? "~ and $NAME are the shell's, at the start of a word: write the path out"
+                     : path_remedy(error.sys_errno);
     return error;
   }
   SourceFact fact{.path = path,

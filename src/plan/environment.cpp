@@ -82,13 +82,25 @@ Result<void> check_rule(const spec::EnvRule& rule) {
 // Variables are looked up one after the other: more than a few thousand would take seconds.
 constexpr std::size_t kMostVariables = 10'000;
 
+// What passes of a variable's value. Of make's own flags those go that name descriptors or a FIFO
+// of the caller's: without them make shares out its jobs itself.
+std::string passed(std::string_view name, const char* value) {
+  if (name != "MAKEFLAGS" && name != "MFLAGS") return value;
+  std::string kept;
+  for (std::string_view word : split(value, ' ')) {
+    if (word.starts_with("--jobserver-")) continue;
+    kept += (kept.empty() ? "" : " ") + std::string(word);
+  }
+  return kept;
+}
+
 void pass_matching(std::vector<std::string>& env, std::string_view pattern,
                    const std::vector<std::string>& caller_env) {
   for (const std::string& variable : caller_env) {
     if (env.size() > kMostVariables) return;
     const std::string_view name = name_of(variable);
     if (name.empty() || !glob_match(pattern, name)) continue;
-    set(env, name, find_variable(caller_env, name));
+    set(env, name, passed(name, find_variable(caller_env, name)));
   }
 }
 
@@ -185,7 +197,8 @@ Result<std::vector<std::string>> task_environment(const spec::Spec& spec, const 
         set(env, rule.name, rule.value);
         break;
       case spec::EnvKind::PassName:
-        if (const char* value = find_variable(caller_env, rule.name)) set(env, rule.name, value);
+        if (const char* value = find_variable(caller_env, rule.name))
+          set(env, rule.name, passed(rule.name, value));
         break;
       case spec::EnvKind::PassPattern:
         pass_matching(env, rule.name, caller_env);

@@ -41,13 +41,7 @@ bool is_system(std::string_view dir) {
 
 // As a shell gives it to --cow.
 std::string as_argument(const std::string& dir) {
-  const std::string text =
-      printable(spec::format_entry({.kind = spec::FsKind::Cow, .source = dir, .target = dir}));
-  if (text.find_first_of(" '\"\\$`!&|;<>()*?[]{}~#") == text.npos) return text;
-  std::string word = "'";
-  for (const char c : text)
-    c == '\'' ? word += R"('\'')" : word += c;
-  return word + "'";
+  return shell_word(spec::format_entry({.kind = spec::FsKind::Cow, .source = dir, .target = dir}));
 }
 
 Result<Project> named_project(const spec::Spec& spec, const host::HostFacts& facts) {

@@ -201,9 +201,11 @@ Result<void> plan_root(const spec::Spec& spec, const host::HostFacts& facts, con
   // outer one does.
   if (!spec.unsafe.unsafe_nesting) {
     add_proc_seals(plan);
-  } else if (maps_host_root(plan.ids)) {
+  } else if (maps_host_root(plan.ids) && facts.is_host_root) {
     return usage_error("nest sandboxes as the host's own root: /proc/sys would be open to it",
-                       "leave out --unsafe-ids=host or --unsafe-nesting");
+                       spec.unsafe.unsafe_host_ids
+                           ? "leave out --unsafe-ids=host or --unsafe-nesting"
+                           : "run mayfly as another user, or leave out --unsafe-nesting");
   }
   return {};
 }

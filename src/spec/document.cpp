@@ -27,6 +27,15 @@ std::string named(Node::Kind kind) {
   return "something else";
 }
 
+// The words of a text, each in quotes, as nobody means a list of one text with blanks.
+std::string listed(std::string_view text) {
+  std::string words;
+  for (std::string_view word : split(text, ' ')) {
+    if (!word.empty()) words += (words.empty() ? "\"" : ", \"") + printable(word) + "\"";
+  }
+  return words;
+}
+
 }  // namespace
 
 const Node* Node::find(std::string_view key) const {
@@ -52,16 +61,18 @@ std::string remedy(Node::Kind kind, const Node& is) {
   using Kind = Node::Kind;
   // What is long may be anything, and says nothing more in a hint.
   constexpr std::size_t kMostShownBytes = 40;
-  const bool is_short = !is.text.empty() && is.text.size() <= kMostShownBytes;
+  const bool is_short = is.text.find_first_not_of(' ') != is.text.npos &&
+                        is.text.find_first_of("\"\\") == is.text.npos &&
+                        is.text.size() <= kMostShownBytes;
   const bool is_bare =
       is.kind == Kind::Integer || is.kind == Kind::Fraction || is.kind == Kind::Boolean;
-  const std::string quoted = "\"" + shown(is.text) + "\"";
+  const std::string quoted = "\"" + printable(is.text) + "\"";
   switch (kind) {
     case Kind::Text:
       return is_bare && is_short ? "write it in quotes: " + quoted : "write one text, in quotes";
     case Kind::Array:
       if (is.kind == Kind::Table) return "write it as a list: [ { … } ]";
-      if (is.kind == Kind::Text && is_short) return "write it as a list: [" + quoted + "]";
+      if (is.kind == Kind::Text && is_short) return "write it as a list: [" + listed(is.text) + "]";
       return "write it as a list, in brackets";
     case Kind::Table:
       return "write it as names with their values, in braces";

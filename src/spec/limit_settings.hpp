@@ -88,7 +88,9 @@ inline constexpr Setting kLimitSettings[] = {
      .man =
          "How many files, directories and links the layer can hold. The default is 100000. Of a "
          "layer in memory user extended attributes take from it, not from the size: one for each "
-         "KiB; so in all it can take the size and N KiB of memory.",
+         "KiB; so in all it can take the size and N KiB of memory, and for ACLs up to 4 KiB for "
+         "each "
+         "file and 8 for each directory, which no other limit counts.",
      .form = Form::Number,
      .apply = set_count<&Limits::layer_inodes, kLeastLayerInodes, kMostLayerInodes>,
      .text = count_text<&Limits::layer_inodes>},

@@ -279,7 +279,9 @@ inline constexpr Setting kOtherSettings[] = {
      .group = kUnsafe,
      .help = "allow user namespaces and mounts inside",
      .man = "Allow the command to make user namespaces, and mounts in them, as a sandbox in the "
-            "sandbox needs.",
+            "sandbox needs. For that `/proc` has nothing masked or read-only, and Landlock is off. "
+            "Two sandboxes fit into one another with the host's programs: the "
+            "kernel stacks no more overlays.",
      .isolation = Isolation::Weakened,
      .form = Form::Switch,
      .apply = set_switch<&Unsafe::unsafe_nesting>,

@@ -141,7 +141,8 @@ inline constexpr Setting kWorldSettings[] = {
      .group = kCommand,
      .help = "pass the caller's variables that match",
      .man = "Pass all variables of the caller whose names match a shell pattern, as in "
-            "`--pass-env 'CI_*'`.",
+            "`--pass-env 'CI_*'`. From `MAKEFLAGS` and `MFLAGS` goes what names make's job server, "
+            "which is out of reach inside.",
      .form = Form::Item,
      .key = "env",
      .item = "pass",
@@ -178,7 +179,8 @@ inline constexpr Setting kWorldSettings[] = {
      .group = kCommand,
      .help = "run as this user of the sandbox",
      .man = "Run the command as a user of the sandbox. `USER` and `GROUP` are names from its own "
-            "passwd and group files, or numbers. See USERS for who it is otherwise.",
+            "passwd and group files (with `--root DIR` from the host's system accounts, too: DIR's "
+            "files are not read), or numbers. See USERS for who it is otherwise.",
      .apply = set_user,
      .text = text_text<&Spec::user>},
     {.name = "hostname",

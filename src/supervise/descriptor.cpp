@@ -47,6 +47,16 @@ Result<void> keep_from_task(int fd, const spec::Spec& spec, const char* what, co
   return {};
 }
 
+// Of a pipe we would read our own events as commands, or nothing.
+Result<void> keep_from_events(const spec::Spec& spec) {
+  if (spec.control_fd < 0 || spec.status_fd < 0) return {};
+  const char* place = shared_place(spec.control_fd, spec.status_fd);
+  if (place == nullptr || std::string_view(place) != "pipe") return {};
+  return usage_error("read commands from descriptor " + std::to_string(spec.control_fd) +
+                         ": it is the pipe that --status-fd writes to",
+                     "give each a pipe of its own, or both a socket");
+}
+
 // The result takes the place of a file whose content goes with it.
 Result<void> keep_from_result(const spec::Spec& spec) {
   const std::string& file = spec.result_file;
@@ -71,6 +81,7 @@ Result<void> keep_from_task(const spec::Spec& spec) {
       {.key = "status-fd"},
       keep_from_task(spec.status_fd, spec, "write the status to descriptor ",
                      "give it a file or pipe of its own, as in: --status-fd 3 3>status.jsonl")));
+  TRY(about({.key = "control-fd"}, keep_from_events(spec)));
   return about(
       {.key = "control-fd"},
       keep_from_task(spec.control_fd, spec, "read commands from descriptor ",

@@ -51,7 +51,10 @@ Error exec_error(const plan::Plan& plan, const launch::Message& failed) {
   const std::string interpreter = failed.text;
   if (!interpreter.empty()) {
     error.action += ": its interpreter " + shown(interpreter) + " is missing inside the sandbox";
-    error.hint = "install it, or show it to the sandbox with --ro";
+    error.hint =
+        interpreter.ends_with('\r')
+            ? "its lines end as on DOS, in CR LF: take the CRs away, as by sed -i 's/\\r$//'"
+            : "install it, or show it to the sandbox with --ro";
   } else if (failed.error == 0) {
     error.action +=
         ": it was killed by signal " + std::to_string(failed.value) + " while the kernel loaded it";

@@ -102,6 +102,19 @@ TEST_CASE("the probe's call works where the policy allows it") {
   CHECK(answer({"call", "socket", "1", "1", "0"}).starts_with("ok "));
 }
 
+TEST_CASE("large attributes, as of ACLs that nothing counts, are refused, small ones are not") {
+  const auto set = [](const char* size, const Words& options = {}) {
+    return answer({"call", "setxattr", "/tmp", "user.a", "~", size, "0"}, options);
+  };
+  CHECK(set("4096") == "ENOSPC");
+  CHECK(set("65536") == "ENOSPC");
+  CHECK(set("0x100000001") == "ENOSPC");
+  CHECK(set("4095") != "ENOSPC");
+  CHECK(set("4096", {"--allow-syscalls", "large_xattrs"}) != "ENOSPC");
+  CHECK(answer({"call", "fsetxattr", "1", "user.a", "~", "4096", "0"}) == "ENOSPC");
+  CHECK(answer({"call", "lsetxattr", "/tmp", "user.a", "~", "4096", "0"}) == "ENOSPC");
+}
+
 TEST_CASE("clone3 answers ENOSYS, so that libc falls back and its flags can be read") {
   CHECK(answer({"call", "clone3", "~", "88"}) == "ENOSYS");
 }

@@ -1,6 +1,7 @@
 // --control-fd: commands while it runs, answered on --status-fd.
 #include <doctest/doctest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -321,4 +322,21 @@ TEST_CASE("commands come from what has another end, and all else is refused at t
   }
   const Finished negative = Command({mayfly_path(), "run", "--control-fd", "-1", "true"}).run();
   CHECK(contains(negative.err, "hint: the number of an open descriptor, from 3 on"));
+}
+
+TEST_CASE("a pipe is for commands or for events, not for both") {
+  const TempDir dir;
+  const std::string fifo = dir / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  for (const char* descriptors : {"--status-fd 3 --control-fd 3 -- echo ran 3<>$1",
+                                  "--status-fd 3 --control-fd 4 -- echo ran 3<>$1 4<$1",
+                                  "--status-fd 3 --control-fd 3 -- echo ran 3>&1 | cat"}) {
+    CAPTURE(descriptors);
+    const Finished ended = Command({"sh", "-c", "exec 2>&1; \"$0\" run " + std::string(descriptors),
+                                    mayfly_path(), fifo})
+                               .run();
+    CHECK(contains(ended.out, "mayfly: cannot "));
+    CHECK(contains(ended.out, "hint: give "));
+    CHECK_FALSE(contains(ended.out, "ran\n"));
+  }
 }

@@ -98,6 +98,14 @@ TEST_CASE("what is there but cannot be executed: 126") {
   }
 }
 
+TEST_CASE("a script with the line ends of DOS: 127, and the hint takes them away") {
+  const Run script({}, {"./script"});
+  script.project().file("script", "#!/bin/sh\r\necho ran\r\n", 0755);
+  const Ended ended = script.end();
+  CHECK(ended.code == 127);
+  CHECK_MESSAGE(contains(ended.err, "sed -i 's/\\r$//'"), ended.err);
+}
+
 TEST_CASE("a script whose interpreter is missing: 127, and the message names the interpreter") {
   Run script({}, {"./script"});
   script.project().file("script", "#!/no/such/interpreter -x\n", 0755);

@@ -1,6 +1,8 @@
 // A sandbox in a sandbox: with leave it works, without it the refusal names the cause.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include "harness/host.hpp"
 #include "harness/sandbox.hpp"
 #include "harness/suite.hpp"
 
@@ -34,6 +36,21 @@ Words followed_by_inner(Words words) {
 TEST_CASE("with --unsafe-nesting mayfly runs inside itself, or says what is in the way") {
   check_works_or_explains(run({"--unsafe-nesting", "--ro", mayfly_path() + ":/mayfly"},
                               followed_by_inner({"/mayfly"})));
+}
+
+TEST_CASE("who is root only in a user namespace may nest, and has its registry by the id outside") {
+  if (is_root()) return;  // whose id 0 is the host's there, too
+  const bool others = exists("/tmp/mayfly-0");
+  const TempDir home;
+  const Finished finished = Command({"unshare", "--user", "--map-root-user", mayfly_path(), "run",
+                                     "--unsafe-nesting", "--", "echo", "ran"})
+                                .env("HOME", home.path())
+                                .unset("XDG_RUNTIME_DIR")
+                                .run();
+  CHECK_MESSAGE(finished.code == 0, finished.err);
+  CHECK(finished.out == "ran\n");
+  CHECK(exists("/tmp/mayfly-0") == others);
+  CHECK(exists("/tmp/mayfly-" + std::to_string(::geteuid())));
 }
 
 TEST_CASE("without it the inner start is refused, the message names the namespaces and a remedy") {

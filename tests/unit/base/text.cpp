@@ -4,6 +4,15 @@
 
 using namespace mayfly;
 
+TEST_CASE("shell_word: what a shell reads as the text") {
+  CHECK(shell_word("plain/path:x=1") == "plain/path:x=1");
+  CHECK(shell_word("two words") == "'two words'");
+  CHECK(shell_word("it's $HOME") == R"('it'\''s $HOME')");
+  CHECK(shell_word("a\\b") == "'a\\b'");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("a\nb") == "'a\\x0ab'");
+}
+
 TEST_CASE("shown: hostile bytes never reach a terminal as they are") {
   CHECK(shown("plain/path") == "plain/path");
   CHECK(shown("two words") == "'two words'");

@@ -21,6 +21,14 @@ TEST_CASE("map_covers: one line must hold the whole range") {
   CHECK_FALSE(map_covers("rubbish here too\n", 1, 2));
 }
 
+TEST_CASE("id_outside: by the line that has it, else as it is") {
+  CHECK(id_outside("         0          0 4294967295\n", 1000) == 1000);
+  CHECK(id_outside("0 1000 1\n1 100000 65536\n", 0) == 1000);
+  CHECK(id_outside("0 1000 1\n1 100000 65536\n", 65536) == 165535);
+  CHECK(id_outside("0 1000 1\n1 100000 65536\n", 65537) == 65537);
+  CHECK(id_outside("", 7) == 7);
+}
+
 TEST_CASE("runtime_dir: root's is fixed, others follow XDG_RUNTIME_DIR if it is absolute") {
   const HostFacts root{.uid = 0, .owns_all_ids = true};
   CHECK(runtime_dir(root, nullptr) == "/run/mayfly");

@@ -108,6 +108,23 @@ TEST_CASE("a name passes the variable of that name and none that begins or ends 
   CHECK(value(env_of({}, caller, Terminal::Present), "TERM") == "dumb");
 }
 
+TEST_CASE("make's job server does not pass, its other flags do") {
+  const auto passed = [](const std::string& value) {
+    const std::vector<std::string> caller = {"MAKEFLAGS=" + value, "X=--jobserver-auth=3,4"};
+    spec::Spec spec;
+    spec.env = {{.kind = spec::EnvKind::PassName, .name = "MAKEFLAGS", .value = {}},
+                {.kind = spec::EnvKind::PassPattern, .name = "X*", .value = {}}};
+    const auto env = task_environment(spec, {}, caller, Terminal::None);
+    REQUIRE(env);
+    CHECK(std::string(find_variable(*env, "X")) == "--jobserver-auth=3,4");
+    return std::string(find_variable(*env, "MAKEFLAGS"));
+  };
+  CHECK(passed("s -j2 --jobserver-auth=3,4") == "s -j2");
+  CHECK(passed(" -j8 --jobserver-auth=fifo:/tmp/GMfifo1 -- CC=a\\  b") == "-j8 -- CC=a\\  b");
+  CHECK(passed("--jobserver-fds=3,4 -j") == "-j");
+  CHECK(passed("k") == "k");
+}
+
 TEST_CASE("rules with a name that is none are refused") {
   for (const EnvRule& bad : {set("", "x"), set("A=B", "x"), set(std::string("A\0B", 3), "x"),
                              pass(""), pass("A="), pass_all(""), pass_all("A=*")}) {

@@ -37,7 +37,8 @@ constexpr std::uint64_t kRubbish = 0xDEADBEEF'00000000;
 constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
 
 // Calls that are newer than the kernel headers this is built with may be.
-constexpr std::uint32_t kStatmount = 457, kListmount = 458, kOpenTreeAttr = 467, kListns = 470;
+constexpr std::uint32_t kStatmount = 457, kListmount = 458, kOpenTreeAttr = 467, kListns = 470,
+                        kSetxattrat = 463;
 
 std::uint32_t refuse(int number) {
   return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(number);
@@ -63,7 +64,7 @@ const Numbers kNotPermitted = {
 const Numbers kNotThere = {
     __NR_clone3, __NR_io_uring_setup, __NR_io_uring_enter, __NR_io_uring_register, __NR_add_key,
     __NR_request_key, __NR_keyctl, __NR_process_madvise, __NR_process_mrelease, __NR_modify_ldt,
-    __NR_vmsplice, kStatmount, kListmount, kListns};
+    __NR_vmsplice, kStatmount, kListmount, kListns, kSetxattrat};
 
 const Numbers kObsolete = {
     __NR_uselib, __NR_ustat, __NR_sysfs, __NR__sysctl, __NR_create_module, __NR_get_kernel_syms,
@@ -82,7 +83,8 @@ const Numbers kNesting = {
 const Numbers kWithCases = {
     __NR_ioctl, __NR_socket, __NR_socketpair, __NR_clone, __NR_unshare, __NR_personality,
     __NR_prlimit64, __NR_setrlimit, __NR_setpriority, __NR_ioprio_set, __NR_sched_setaffinity,
-    __NR_sched_setattr, __NR_sched_setparam, __NR_sched_setscheduler, __NR_seccomp};
+    __NR_sched_setattr, __NR_sched_setparam, __NR_sched_setscheduler, __NR_seccomp,
+    __NR_setxattr, __NR_lsetxattr, __NR_fsetxattr};
 // clang-format on
 
 std::uint32_t expected_socket(const Args& args) {
@@ -162,6 +164,10 @@ std::uint32_t expected_case(Stock which, std::uint32_t number, const Args& args)
       return unless(low(args[0]) != PRIO_PROCESS || low(args[1]) == 1);
     case __NR_ioprio_set:
       return unless(low(args[0]) != 1 || low(args[1]) == 1);
+    case __NR_setxattr:
+    case __NR_lsetxattr:
+    case __NR_fsetxattr:
+      return args[3] < 4096 ? kAllow : refuse(ENOSPC);
     case __NR_seccomp:
       return unless(!nesting && low(args[0]) == SECCOMP_SET_MODE_FILTER &&
                     (args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0);

@@ -196,6 +196,11 @@ TEST_CASE("what a document cannot say is refused with place and remedy") {
       {"command = 'true'",
        "read f:1:11: command must be an array and is a string; write it as a list: "
        "[\"true\"]"},
+      {"command = 'git log  -1'",
+       "read f:1:11: command must be an array and is a string; write it as a list: "
+       "[\"git\", \"log\", \"-1\"]"},
+      {"command = 'sh -c \"x\"'",
+       "read f:1:11: command must be an array and is a string; write it as a list, in brackets"},
       {"command = ['a', 1]",
        "read f:1:17: command must be a string and is an integer; write it in quotes: "
        "\"1\""},
