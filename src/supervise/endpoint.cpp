@@ -43,29 +43,30 @@ bool in_background(int terminal) {
   return foreground >= 0 && foreground != ::getpgrp();
 }
 
-volatile sig_atomic_t foreign_alarm = 0;
+volatile sig_atomic_t foreign_ticks = 0;
 
-void note_alarm(int, siginfo_t* info, void*) {
-  if (info->si_code != SI_TIMER) foreign_alarm = 1;
+void note_tick(int, siginfo_t* info, void*) {
+  if (info->si_code != SI_TIMER) foreign_ticks = foreign_ticks + 1;
 }
 
 // While it lives, no call blocks for long: a timer interrupts it. What poll promised can be gone
 // when the call is made, since others read the same terminal, and a write may need more room than
-// there is. A SIGALRM of somebody else's (the caller may have set one) comes to us after it.
+// there is. Its signal is one that queues: what somebody else sends of that number is not lost in a
+// tick that waits, and comes to us after it.
 class Interrupter {
  public:
   Interrupter() {
-    sigset_t alarm;
-    ::sigemptyset(&alarm);
-    ::sigaddset(&alarm, SIGALRM);
+    sigset_t tick;
+    ::sigemptyset(&tick);
+    ::sigaddset(&tick, SIGRTMAX);
     struct sigaction action {};
-    action.sa_sigaction = note_alarm;
+    action.sa_sigaction = note_tick;
     action.sa_flags = SA_SIGINFO;  // and not SA_RESTART
-    ::sigaction(SIGALRM, &action, &action_);
-    ::sigprocmask(SIG_UNBLOCK, &alarm, &mask_);
+    ::sigaction(SIGRTMAX, &action, &action_);
+    ::sigprocmask(SIG_UNBLOCK, &tick, &mask_);
     sigevent event{};
     event.sigev_notify = SIGEV_SIGNAL;
-    event.sigev_signo = SIGALRM;
+    event.sigev_signo = SIGRTMAX;
     has_timer_ = ::timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
     // Again and again: the first may come before the call.
     constexpr timespec kTick = {.tv_sec = 0, .tv_nsec = 20'000'000};
@@ -79,8 +80,9 @@ class Interrupter {
     // A last tick is taken before the signal is what it was again.
     if (has_timer_) ::timer_delete(timer_);
     ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
-    ::sigaction(SIGALRM, &action_, nullptr);
-    if (std::exchange(foreign_alarm, 0) != 0) ::kill(::getpid(), SIGALRM);
+    ::sigaction(SIGRTMAX, &action_, nullptr);
+    for (int left = std::exchange(foreign_ticks, 0); left > 0; --left)
+      ::kill(::getpid(), SIGRTMAX);
     errno = error;
   }
 
