@@ -103,16 +103,17 @@ TEST_CASE("the probe's call works where the policy allows it") {
 }
 
 TEST_CASE("large attributes, as of ACLs that nothing counts, are refused, small ones are not") {
+  // Of a name that no file system takes: whatever passes the filter has another answer.
   const auto set = [](const char* size, const Words& options = {}) {
-    return answer({"call", "setxattr", "/tmp", "user.a", "~", size, "0"}, options);
+    return answer({"call", "setxattr", "/tmp", "none.a", "~", size, "0"}, options);
   };
   CHECK(set("4096") == "ENOSPC");
   CHECK(set("65536") == "ENOSPC");
   CHECK(set("0x100000001") == "ENOSPC");
   CHECK(set("4095") != "ENOSPC");
   CHECK(set("4096", {"--allow-syscalls", "large_xattrs"}) != "ENOSPC");
-  CHECK(answer({"call", "fsetxattr", "1", "user.a", "~", "4096", "0"}) == "ENOSPC");
-  CHECK(answer({"call", "lsetxattr", "/tmp", "user.a", "~", "4096", "0"}) == "ENOSPC");
+  CHECK(answer({"call", "fsetxattr", "1", "none.a", "~", "4096", "0"}) == "ENOSPC");
+  CHECK(answer({"call", "lsetxattr", "/tmp", "none.a", "~", "4096", "0"}) == "ENOSPC");
 }
 
 TEST_CASE("clone3 answers ENOSYS, so that libc falls back and its flags can be read") {
